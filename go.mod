@@ -1,0 +1,3 @@
+module github.com/memwrite/memwrite-go
+
+go 1.26
