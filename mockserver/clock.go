@@ -1,0 +1,174 @@
+package mockserver
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/sched"
+)
+
+// clock is the machine's clock plus an offset that only grows. Everything of
+// the server that waits or measures reads it: leases, back-off, the 30 days of
+// a turn, rate windows and long polls. Moving it wakes whoever waits on it.
+type clock struct {
+	base sched.Scheduler
+
+	mu      sync.Mutex
+	offset  time.Duration
+	frozen  bool
+	stopped time.Time     // what Now says while frozen
+	moved   chan struct{} // closed at each jump, freeze and thaw
+}
+
+func newClock(base sched.Scheduler) *clock {
+	return &clock{base: base, moved: make(chan struct{})}
+}
+
+var _ sched.Scheduler = (*clock)(nil)
+
+// Now is the time on this clock.
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now()
+}
+
+func (c *clock) now() time.Time {
+	if c.frozen {
+		return c.stopped
+	}
+	return c.base.Now().Add(c.offset)
+}
+
+// advance moves the clock by d and wakes every waiter. A clock does not run
+// backwards, so d <= 0 does nothing.
+func (c *clock) advance(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frozen {
+		c.stopped = c.stopped.Add(d)
+	} else {
+		c.offset += d
+	}
+	c.wake()
+}
+
+// freeze stops the clock; only advance moves it then. A second call changes
+// nothing.
+func (c *clock) freeze() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frozen {
+		return
+	}
+	c.stopped = c.now()
+	c.frozen = true
+	c.wake()
+}
+
+// thaw lets a frozen clock run on from where it stands.
+func (c *clock) thaw() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.frozen {
+		return
+	}
+	c.frozen = false
+	c.offset = c.stopped.Sub(c.base.Now())
+	c.wake()
+}
+
+func (c *clock) wake() {
+	close(c.moved)
+	c.moved = make(chan struct{})
+}
+
+// view is the time, whether it stands still, and what tells of the next move.
+func (c *clock) view() (now time.Time, frozen bool, moved <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now(), c.frozen, c.moved
+}
+
+func (c *clock) Go(f func())    { c.base.Go(f) }
+func (c *clock) Uint64() uint64 { return c.base.Uint64() }
+
+// Wait is sched.Scheduler's Wait on this clock: a jump past the end of the wait
+// ends it, and a frozen clock does not.
+func (c *clock) Wait(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-wake:
+		return nil
+	default:
+	}
+	start, _, _ := c.view()
+	for {
+		now, frozen, moved := c.view()
+		left := d - now.Sub(start)
+		if d != sched.Forever && left <= 0 {
+			return sched.ErrElapsed
+		}
+		if done, err := c.waitOnce(ctx, left, d == sched.Forever || frozen, wake, moved); done {
+			return err
+		}
+	}
+}
+
+// waitOnce waits until something happens, and says whether that ends the wait.
+func (c *clock) waitOnce(ctx context.Context, left time.Duration, noTimer bool, wake, moved <-chan struct{}) (bool, error) {
+	var ran <-chan time.Time
+	if !noTimer {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		ran = timer.C
+	}
+	select {
+	case <-wake:
+		return true, nil
+	case <-ctx.Done():
+		return true, context.Cause(ctx)
+	case <-moved:
+	case <-ran:
+	}
+	return false, nil
+}
+
+// WithTimeout ends the context when this clock has moved by d.
+func (c *clock) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	if cause == nil {
+		cause = context.DeadlineExceeded
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	out := &timeout{Context: inner}
+	c.Go(func() {
+		if errors.Is(c.Wait(inner, d, nil), sched.ErrElapsed) {
+			out.expired.Store(true)
+			cancel(cause)
+		}
+	})
+	return out, func() { cancel(context.Canceled) }
+}
+
+// timeout says DeadlineExceeded, as a context with a deadline of the machine's
+// clock does, when it was this clock that ended it.
+type timeout struct {
+	context.Context
+	expired atomic.Bool
+}
+
+func (t *timeout) Err() error {
+	err := t.Context.Err()
+	if err != nil && t.expired.Load() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
