@@ -1,0 +1,88 @@
+package service
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What a key may do. MemorySync's names and FishMem's do not overlap, so one
+// list serves a key of either.
+const (
+	ScopeMemoryRead     = "memory:read"
+	ScopeMemoryAdd      = "memory:add"
+	ScopeMemoryAll      = "memory:*"
+	ScopeProjectsRead   = "projects:read"
+	ScopeMemoryWrite    = "memory:write"
+	ScopeOperationsRead = "operations:read"
+)
+
+// Key is an API key as the server knows it: never the key itself.
+type Key struct {
+	Hash      [sha256.Size]byte // SHA-256 of the key
+	Workspace string
+	// Service is "memorysync" or "fishmem": which auth header it travels in.
+	Service string
+	Scopes  []string
+	Expires time.Time // zero: never
+	Revoked bool
+	Project string // pinned project of a MemorySync key; "" is the default project
+}
+
+// NewKey hashes secret; nothing else of it is kept.
+func NewKey(secret, workspace, service string, scopes ...string) Key {
+	return Key{Hash: sha256.Sum256([]byte(secret)), Workspace: workspace, Service: service, Scopes: scopes}
+}
+
+// id names the key where counters are kept; it cannot be turned back.
+func (k Key) id() string { return hex.EncodeToString(k.Hash[:8]) }
+
+func (k Key) may(scope string) bool {
+	if slices.Contains(k.Scopes, scope) {
+		return true
+	}
+	return slices.Contains(k.Scopes, ScopeMemoryAll) && strings.HasPrefix(scope, "memory:")
+}
+
+// Keys is the set of keys a server accepts. It may change while serving.
+type Keys struct {
+	mu   sync.RWMutex
+	keys []Key
+}
+
+// NewKeys makes a set.
+func NewKeys(keys ...Key) *Keys { return &Keys{keys: keys} }
+
+// Put adds a key, or replaces the one with the same hash.
+func (s *Keys) Put(k Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.keys {
+		if s.keys[i].Hash == k.Hash {
+			s.keys[i] = k
+			return
+		}
+	}
+	s.keys = append(s.keys, k)
+}
+
+// find compares with every key in constant time and does not stop at a match,
+// so that how long it takes says nothing about which key, or how much of one,
+// was right.
+func (s *Keys) find(secret, service string) (Key, bool) {
+	sum := sha256.Sum256([]byte(secret))
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var found Key
+	ok := 0
+	for i := range s.keys {
+		if subtle.ConstantTimeCompare(sum[:], s.keys[i].Hash[:]) == 1 && s.keys[i].Service == service {
+			found, ok = s.keys[i], 1
+		}
+	}
+	return found, ok == 1
+}

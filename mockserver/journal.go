@@ -1,0 +1,141 @@
+package mockserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Identity is what makes a request recognisable when it is sent again. At most
+// one of its three forms is set.
+type Identity struct {
+	ClientRef      string `json:"client_ref,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	// Turn is the text of an add_turn call; with TurnUser, TurnSpeaker and
+	// OccurredAt it is the replay key.
+	Turn        string `json:"turn,omitempty"`
+	TurnTenant  string `json:"turn_tenant,omitempty"`
+	TurnUser    string `json:"turn_user,omitempty"`
+	TurnSpeaker string `json:"turn_speaker,omitempty"`
+	OccurredAt  string `json:"occurred_at,omitempty"`
+}
+
+// String is the identity's one value: the reference, the key or the turn.
+func (i Identity) String() string {
+	switch {
+	case i.ClientRef != "":
+		return i.ClientRef
+	case i.IdempotencyKey != "":
+		return i.IdempotencyKey
+	}
+	return i.Turn
+}
+
+// Request is one request as it reached the server, and what came of it. Auth
+// headers are not kept.
+type Request struct {
+	Seq        int         `json:"seq"`
+	At         time.Time   `json:"at"` // on the server's clock
+	Method     string      `json:"method"`
+	Path       string      `json:"path"` // escaped, as sent, without the query
+	Query      string      `json:"query,omitempty"`
+	Header     http.Header `json:"header"`
+	Body       []byte      `json:"body,omitempty"`
+	Identity   Identity    `json:"identity"`
+	Status     int         `json:"status"` // what the service answered; 0 when it never saw the request
+	AnswerBody []byte      `json:"answer_body,omitempty"`
+	Fault      Kind        `json:"fault,omitempty"` // the fault that struck it
+	Dropped    bool        `json:"dropped"`         // the caller got no whole answer
+}
+
+// Route is the request's "METHOD /path".
+func (r Request) Route() string { return r.Method + " " + r.Path }
+
+func (r Request) line() string {
+	out := fmt.Sprintf("#%d %s", r.Seq, r.Route())
+	if id := r.Identity.String(); id != "" {
+		out += fmt.Sprintf(" [%s]", id)
+	}
+	if r.Dropped {
+		return fmt.Sprintf("%s -> %d, lost (%s)", out, r.Status, r.Fault)
+	}
+	if r.Fault != "" {
+		return fmt.Sprintf("%s -> %d (%s)", out, r.Status, r.Fault)
+	}
+	return fmt.Sprintf("%s -> %d", out, r.Status)
+}
+
+// maxJournal bounds what a long-lived server keeps; the oldest go first.
+const maxJournal = 10_000
+
+type journal struct {
+	mu      sync.Mutex
+	seq     int
+	entries []*Request
+}
+
+// open notes a request when it arrives, so that one that is never answered is
+// in the journal too.
+func (j *journal) open(r *Request) *Request {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.seq++
+	r.Seq = j.seq
+	if len(j.entries) >= maxJournal {
+		j.entries = slices.Delete(j.entries, 0, 1)
+	}
+	j.entries = append(j.entries, r)
+	return r
+}
+
+// change edits an open entry.
+func (j *journal) change(edit func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	edit()
+}
+
+func (j *journal) all() []Request {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := make([]Request, len(j.entries))
+	for i, e := range j.entries {
+		out[i] = *e
+		out[i].Header = e.Header.Clone()
+		out[i].Body = slices.Clone(e.Body)
+		out[i].AnswerBody = slices.Clone(e.AnswerBody)
+	}
+	return out
+}
+
+func (j *journal) clear() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries = nil
+}
+
+// identify reads the identity off a request. A body that is no JSON has none.
+func identify(r *http.Request, body []byte) Identity {
+	if key := strings.TrimSpace(r.Header.Get("Idempotency-Key")); key != "" {
+		return Identity{IdempotencyKey: key}
+	}
+	var b struct {
+		ClientRef  string `json:"client_ref"`
+		Tenant     string `json:"tenant_id"`
+		User       string `json:"user_id"`
+		Text       string `json:"text"`
+		Speaker    string `json:"speaker"`
+		OccurredAt string `json:"occurred_at"`
+	}
+	if len(body) == 0 || json.Unmarshal(body, &b) != nil {
+		return Identity{}
+	}
+	if strings.HasSuffix(r.URL.Path, "/add_turn") {
+		return Identity{Turn: b.Text, TurnTenant: b.Tenant, TurnUser: b.User, TurnSpeaker: b.Speaker, OccurredAt: b.OccurredAt}
+	}
+	return Identity{ClientRef: b.ClientRef}
+}
