@@ -1,0 +1,65 @@
+# `make help` lists the commands. All of them work from a fresh checkout.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GOLANGCI_LINT_VERSION := v2.15.0
+FUZZTIME ?= 10s
+BENCHTIME ?= 200ms
+
+# Modules whose tests run; tools and bench stay outside the workspace.
+MODULES := $(shell find . -name go.mod -not -path './tools/*' -not -path './bench/*' -printf '%h\n' | sort)
+
+.PHONY: help
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: test
+test: ## run the tests of every module of the workspace
+	go test work
+
+.PHONY: race
+race: ## the same under the race detector, in the short form
+	go test -short -race work
+
+.PHONY: modules
+modules: ## build and test each module on its own, without the workspace
+	@for m in $(MODULES); do echo "-- $$m"; (cd $$m && GOWORK=off go vet ./... && GOWORK=off go test -short ./...); done
+
+.PHONY: lint
+lint: ## formatting, vet, linters, and who may import whom
+	@command -v golangci-lint >/dev/null || { echo "go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)"; exit 1; }
+	@for m in $(MODULES); do echo "-- $$m"; (cd $$m && golangci-lint run --config "$(CURDIR)/.golangci.yml" ./...); done
+
+.PHONY: generate
+generate: ## regenerate internal/api from openapi.yaml
+	@mkdir -p internal/api/server
+	cd tools && for c in models client server; do GOWORK=off go tool oapi-codegen -config $$c.yaml ../openapi.yaml; done
+
+.PHONY: deps
+deps: ## the modules a user of the client inherits; fails on one too many
+	@cd tools && GOWORK=off go run ./deps
+
+.PHONY: api
+api: ## write the exported API of the client to api/memwrite.txt
+	MEMWRITE_UPDATE_API=1 go test . -run '^TestExportedAPI$$' -count=1
+
+.PHONY: bench
+bench: ## run the benchmarks briefly (BENCHTIME=200ms)
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for a while (FUZZTIME=10s)
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | while read -r file; do \
+	  grep -oE '^func Fuzz[A-Za-z0-9_]+' "$$file" | cut -d' ' -f2 | while read -r target; do \
+	    echo "-- $$(dirname "$$file") $$target"; \
+	    go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) </dev/null; \
+	  done; done
+
+.PHONY: quickstart
+quickstart: ## write the support notes through faults, and count them
+	go run ./examples/quickstart
+
+.PHONY: ci
+ci: ## everything a change must pass
+	bash .ci/run
