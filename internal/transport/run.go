@@ -1,0 +1,234 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// run is one call on its way: the state the hooks of go-retryablehttp share.
+// One call has one run and one goroutine.
+//
+// The library's loop calls RoundTrip (through an http.Client, for redirects),
+// decide, wait and proceed, in this order, until one says no. What it returns
+// at the end is not looked at; the run knows more.
+type run struct {
+	c    *Client
+	call Call
+	ctx  context.Context
+	pass *pass
+
+	tries   int // exchanges
+	spent   int // of Policy.MaxTries
+	taken   int // tokens the last retry took
+	written bool
+	drawn   [2]backoff.BackOff // for throttled or not
+
+	// about the last try
+	answer   *Answer
+	err      error
+	decision Decision
+
+	// what follows
+	pending  time.Duration // the wait before the next try
+	stop     error         // why none follows, beyond the answer itself
+	askWait  time.Duration // Failure.Wait
+	finished bool
+}
+
+func (r *run) do() (*Result, error) {
+	body, err := r.call.body()
+	if err == nil {
+		err = r.check()
+	}
+	if err != nil {
+		r.decision = Decision{Class: Final, Reason: "request"}
+		return nil, r.failure(err)
+	}
+	if r.ctx.Err() != nil {
+		r.decision = Decision{Class: NoAnswer, Reason: "context"}
+		return nil, r.failure(context.Cause(r.ctx))
+	}
+	r.pass = r.c.gate.admit(r.c.calls.Add(1))
+	if !r.enter() {
+		return nil, r.failure(r.stop)
+	}
+
+	httpClient := http.Client{Transport: r, CheckRedirect: mayFollow, Jar: r.c.jar}
+	loop := retryablehttp.Client{
+		HTTPClient:   &httpClient,
+		RetryMax:     1<<31 - 1, // decide counts
+		CheckRetry:   r.decide,
+		Backoff:      r.wait,
+		PrepareRetry: r.proceed,
+		ErrorHandler: noHandler,
+	}
+	req := retryablehttp.Request{Request: r.request()}
+	if body != nil {
+		if err := req.SetBody(body); err != nil {
+			return nil, r.failure(err)
+		}
+	}
+	_, _ = loop.Do(&req)
+	if !r.finished && r.stop == nil { // the context ended between wait and the next try
+		r.c.gate.abandon(r.pass)
+		r.stop = context.Cause(r.ctx)
+	}
+	if r.finished && r.decision.Class == Success {
+		return &Result{Answer: r.answer, Tries: r.tries}, nil
+	}
+	return nil, r.failure(r.stop)
+}
+
+// noHandler keeps the library from inventing an error. Bodies are read and
+// closed by then.
+func noHandler(_ *http.Response, err error, _ int) (*http.Response, error) {
+	if err == nil {
+		err = errors.New("transport: no success")
+	}
+	return nil, err
+}
+
+func (r *run) check() error {
+	if req := r.call.Request; req == nil || req.URL == nil {
+		return errors.New("the call has no request")
+	} else if !sameOrigin(req.URL, r.c.origin) {
+		return fmt.Errorf("the request is for the host %q, not for the client's", req.URL.Host)
+	}
+	return nil
+}
+
+// request is the caller's with the client's headers, on the call's context.
+func (r *run) request() *http.Request {
+	req := r.call.Request.WithContext(r.ctx)
+	req.Body, req.GetBody, req.ContentLength = nil, nil, 0
+	if len(r.c.header) > 0 {
+		req.Header = req.Header.Clone()
+		if req.Header == nil {
+			req.Header = http.Header{}
+		}
+		for name, values := range r.c.header {
+			if _, ok := req.Header[name]; !ok {
+				req.Header[name] = values
+			}
+		}
+	}
+	return req
+}
+
+// enter passes the gate, or sets why not.
+func (r *run) enter() bool {
+	_, wait, err := r.c.gate.enter(r.ctx, r.pass)
+	if err == nil {
+		return true
+	}
+	r.stop, r.askWait = err, max(r.askWait, wait)
+	return false
+}
+
+// RoundTrip is one try, as seen by http.Client: it sends, and reads the body
+// before it returns. Each try has a header map of its own: the transport may
+// still be writing the last one's when its timeout has come.
+//
+// run has no CloseIdleConnections, so the library cannot flush the pool that
+// all calls share, which it does after each call that fails.
+func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
+	timeout := r.c.policy.TryTimeout
+	if r.call.TryTimeout > 0 {
+		timeout = r.call.TryTimeout
+	}
+	ctx, cancel := r.c.sched.WithTimeout(req.Context(), timeout, ErrTryTimeout)
+	defer cancel()
+	out := req.WithContext(ctx)
+	out.Header = req.Header.Clone()
+	r.tries++
+	out.Header["Memwrite-Try"] = []string{strconv.Itoa(r.tries)}
+	r.answer, r.err = nil, nil
+
+	began := r.c.sched.Now()
+	r.c.emit(Event{Kind: TryStarted, Op: r.call.Op, Try: r.tries})
+	resp, err := r.c.base.RoundTrip(out)
+	if err == nil {
+		if resp.Body == nil { // a RoundTripper made for a test
+			resp.Body = http.NoBody
+		}
+		limit := r.c.policy.BodyLimit
+		if r.call.BodyLimit > 0 {
+			limit = r.call.BodyLimit
+		}
+		rd := reader{sched: r.c.sched, limit: limit, error: r.c.policy.ErrorBodyLimit}
+		r.answer, err = rd.read(ctx, cancel, resp)
+		resp.Body = http.NoBody
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	r.err = err
+	r.written = r.written || err == nil || r.answer != nil || !unwritten(err)
+	r.decision = r.judge()
+	done := Event{
+		Kind: TryDone, Op: r.call.Op, Try: r.tries, Class: r.decision.Class, Reason: r.decision.Reason,
+		Elapsed: r.c.sched.Now().Sub(began), Err: err,
+	}
+	if r.answer != nil {
+		done.Status = r.answer.Status
+	}
+	r.c.emit(done)
+	if r.answer == nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// judge turns what came back, or did not, into a decision.
+func (r *run) judge() Decision {
+	if r.answer == nil {
+		return errorDecision(r.err)
+	}
+	d := r.c.classify(r.answer)
+	if d.Class == Success {
+		switch {
+		case r.answer.Truncated:
+			d = Decision{Class: NoAnswer, Reason: "truncated", Hint: d.Hint, HasHint: d.HasHint}
+		case r.answer.TooLarge:
+			d = Decision{Class: Final, Reason: "answer_too_large"}
+		}
+	}
+	return d
+}
+
+// decide is the library's CheckRetry. It reports the try to the gate and
+// settles what follows; the waiting itself is done in wait.
+func (r *run) decide(_ context.Context, _ *http.Response, err error) (bool, error) {
+	if err != nil && r.err == nil { // http.Client refused before or after the exchange, a bad Location say
+		r.err = bare(err)
+		if r.answer == nil {
+			r.decision = errorDecision(r.err)
+		}
+	}
+	again := r.follow()
+	r.finished = !again
+	return again, nil
+}
+
+// wait is the library's Backoff. It waits here, on the client's own clock, and
+// returns 0; what it finds out is for proceed to report.
+func (r *run) wait(time.Duration, time.Duration, int, *http.Response) time.Duration {
+	if r.pending > 0 {
+		if err := r.c.sleep(r.ctx, r.pending); err != nil {
+			r.stop = err
+			return 0
+		}
+	}
+	r.enter()
+	return 0
+}
+
+// proceed is the library's PrepareRetry.
+func (r *run) proceed(*http.Request) error { return r.stop }
