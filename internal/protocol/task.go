@@ -1,0 +1,104 @@
+package protocol
+
+import "time"
+
+// State is where a task stands. SUCCEEDED is final; FAILED is final until an
+// explicit redrive.
+type State string
+
+const (
+	Pending   State = "PENDING"
+	Running   State = "RUNNING"
+	Retrying  State = "RETRYING"
+	Succeeded State = "SUCCEEDED"
+	Failed    State = "FAILED"
+)
+
+// Terminal says that nothing happens by itself any more.
+func (s State) Terminal() bool { return s == Succeeded || s == Failed }
+
+// Lease is a runner's right to write. A task is RUNNING if and only if it
+// holds one, expired or not.
+type Lease struct {
+	Owner   string
+	Token   string // new at each claim; every write of the runner names it
+	Expires time.Time
+}
+
+// Held says that there is a lease.
+func (l Lease) Held() bool { return l.Token != "" }
+
+// Task is one accepted command: the durable truth about it. A Task is a value;
+// what its pointers lead to is never changed, only replaced.
+type Task struct {
+	ID        string // also the event's and the operation's id
+	Workspace string
+	Kind      Kind
+	Scope     Scope
+
+	Identity    Identity
+	Fingerprint Hash
+	// Key is the caller's own name for the command as a hash only; see
+	// Identity. Command is nil once the task SUCCEEDED.
+	Command *Command
+
+	State       State
+	Version     int64 // +1 with every write
+	Run         int   // 1, and one more for each redrive
+	Attempts    int   // of this run, counted at the claim
+	MaxAttempts int
+	Invalid     int // attempts of this run that ended in invalid output
+	Lease       Lease
+	NextAttempt time.Time // of PENDING and RETRYING, and of a projection that waits
+	Failure     *Failure  // of the last failed attempt; nil once SUCCEEDED
+
+	Plan       *Plan // nil until frozen
+	Committed  bool  // records and plan outcome are there; only SUCCEEDED is possible now
+	Projection Projection
+	Result     *Result // only on SUCCEEDED
+
+	Account     Account
+	Amount      int64
+	Reservation string // entry id of this run's reservation
+	Transitions int    // how many there are; the next one's number is one more
+
+	CreatedAt, UpdatedAt   time.Time
+	StartedAt, CompletedAt time.Time // zero: not yet
+}
+
+// Due is when somebody has to look at the task again; false is never.
+func (t *Task) Due() (time.Time, bool) {
+	switch {
+	case t.State == Running:
+		return t.Lease.Expires, true
+	case t.State == Pending || t.State == Retrying:
+		return t.NextAttempt, true
+	case t.State == Succeeded && t.Projection == ProjectionPending:
+		return t.NextAttempt, true
+	}
+	return time.Time{}, false
+}
+
+// Outcome is what a SUCCEEDED task came to.
+type Outcome string
+
+const (
+	// Stored: at least one record, new or already there.
+	Stored Outcome = "STORED"
+	// NoMemory: the input held nothing worth keeping. It is a success.
+	NoMemory Outcome = "NO_MEMORY"
+)
+
+// Result is the evidence a SUCCEEDED task keeps.
+type Result struct {
+	Outcome Outcome
+	Records []Evidence
+}
+
+// Evidence points at one record.
+type Evidence struct {
+	ID       string
+	Number   int64 // the record's id on MemorySync's wire; 0 on FishMem's
+	Text     string
+	Existing bool // the record was there already: an equal fact of its type and key
+}

@@ -1,0 +1,38 @@
+package protocol
+
+import (
+	"encoding/hex"
+	"strconv"
+	"time"
+)
+
+// Transition is one row of a task's history. It holds nothing of the input.
+type Transition struct {
+	// ID is derived from the task and the number, never minted: telling it
+	// twice cannot look like two.
+	ID        string
+	Position  int64 // its place in the workspace's history; given by the store
+	Workspace string
+	TaskID    string
+	Number    int // 1, 2, … within the task
+	Run       int
+	Attempt   int
+	From, To  State // From is empty for the first
+	Class     Class // of the failure that led here
+	Code      string
+	At        time.Time
+}
+
+// move changes the state and gives the row that says so.
+func (t *Task) move(to State, now time.Time) *Transition {
+	t.Transitions++
+	tr := &Transition{Workspace: t.Workspace, TaskID: t.ID, Number: t.Transitions, Run: t.Run, Attempt: t.Attempts, From: t.State, To: to, At: now}
+	if t.Failure != nil && (to == Retrying || to == Failed) {
+		tr.Class, tr.Code = t.Failure.Class, t.Failure.Code
+	}
+	h := hashOf("transition", t.ID, strconv.Itoa(tr.Number))
+	tr.ID = "tr_" + hex.EncodeToString(h[:16])
+	t.State = to
+	t.UpdatedAt = now
+	return tr
+}
