@@ -60,6 +60,10 @@ fuzz: ## run every fuzz target for a while (FUZZTIME=10s)
 quickstart: ## write the support notes through faults, and count them
 	go run ./examples/quickstart
 
+.PHONY: outage
+outage: ## what an outage does to a server and to the calls of 1,000 callers
+	@go test ./internal/outage -run '^TestFigures$$' -count=1 -v -callers 1000 | grep -E '^(figure|ok|FAIL|panic)'
+
 .PHONY: ci
 ci: ## everything a change must pass
 	bash .ci/run
