@@ -1,0 +1,243 @@
+package memwrite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/memwrite/memwrite-go/internal/api"
+)
+
+// HashField is where Add leaves the SHA-256 of the text, in hex, in a memory's
+// metadata. The service swallows another text under a known client_ref without
+// a word; this is how it can be told afterwards.
+const HashField = "memwrite_text_sha256"
+
+// AddRequest is one fact for one end user.
+type AddRequest struct {
+	Text      string // the service wants 10 characters or more
+	EndUserID string
+	// Ref is the record's identity, sent as client_ref: at most 128 characters.
+	// The zero Ref sends none, and the write then goes out once, without retries.
+	Ref         Ref
+	Source      string // at most 64 characters
+	EventType   string // at most 64 characters
+	SessionID   string
+	Tags        []string
+	TTLMinutes  *int            // at least 1
+	Importance  *float64        // 0 to 1
+	Metadata    json.RawMessage // an object; Add puts HashField into it
+	Deduplicate *bool           // false switches the near-duplicate filter off
+}
+
+// AddOutcome is how an Add ended.
+type AddOutcome string
+
+// The outcomes. All of them are definite answers, and come with a nil error.
+const (
+	Stored          AddOutcome = "stored"           // AddResult.Memory is what was made, or what a near-duplicate matched
+	AlreadyIngested AddOutcome = "already_ingested" // the reference is known; nothing was written now
+	Skipped         AddOutcome = "skipped"          // nothing worth storing; see AddResult.Reason
+)
+
+// TextVerification says whether an already ingested reference is of this text.
+type TextVerification string
+
+// The verifications.
+const (
+	NotVerified   TextVerification = ""          // not asked for, or not needed
+	TextMatches   TextVerification = "matches"   // the memory carries this text's hash
+	TextUnknown   TextVerification = "unknown"   // no id, no hash, or the memory cannot be read
+	TextDifferent TextVerification = "different" // comes with ErrRefReused
+)
+
+// AddResult is the service's answer to Add.
+type AddResult struct {
+	Outcome   AddOutcome
+	Memory    *Memory // for Stored: the first memory, even if several were made
+	MemoryIDs []int64 // Stored: the memory's; AlreadyIngested: the first write's, which may be none
+	Reason    string  // Skipped: the service's own word, open
+	Ref       Ref
+	Tries     int
+	RequestID string
+	Verified  TextVerification
+}
+
+// Add writes one fact: POST /memory/add. The service extracts before it
+// answers, so a call can take seconds.
+//
+// A second call with the same Ref answers AlreadyIngested and writes nothing,
+// also when the text is another one: name an edit with [Ref.Version].
+// Errors: ErrInvalidInput before any request; ErrQuotaExceeded also for the
+// silent form, a 200 that stored nothing; ErrRefReused under WithVerifyText;
+// and the rest of the table at [VerdictOf].
+func (c *Client) Add(ctx context.Context, req AddRequest) (*AddResult, error) {
+	const op = "Add"
+	svc, err := c.forMemorySync(op)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.addRequest(svc, req)
+	if err != nil {
+		return nil, err
+	}
+	a, err := svc.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var got addAnswer
+	if err := svc.into(r, a, &got); err != nil {
+		return nil, err
+	}
+	res := &AddResult{Ref: req.Ref, Tries: a.tries, RequestID: requestID("", "", a.Header)}
+	id := got.ID
+	if id == nil {
+		id = got.MemoryID
+	}
+	switch {
+	case id != nil: // the order of these cases is the wire's
+		got.Memory.ID = *id
+		res.Outcome, res.Memory, res.MemoryIDs = Stored, &got.Memory, []int64{*id}
+	case got.Status == "skipped" && got.Reason == "already_ingested":
+		res.Outcome, res.Reason, res.MemoryIDs = AlreadyIngested, got.Reason, got.MemoryIDs
+		if c.verifyText {
+			return c.verify(ctx, req, res)
+		}
+	case got.Status == "skipped":
+		res.Outcome, res.Reason = Skipped, got.Reason
+	case got.Status == "ok":
+		e := svc.malformed(r, a, "the monthly quota dropped the write; it was not stored and the reference stays free")
+		e.Kind = KindQuotaExceeded
+		return nil, e
+	default:
+		return nil, svc.malformed(r, a, "the answer names neither a memory nor an outcome")
+	}
+	return res, nil
+}
+
+// addAnswer is every 2xx of /memory/add in one shape. Its own fields go before
+// the memory's of the same name.
+type addAnswer struct {
+	Memory
+	ID        *int64  `json:"id"`
+	MemoryID  *int64  `json:"memory_id"` // older deployments
+	Status    string  `json:"status"`
+	Reason    string  `json:"reason"`
+	MemoryIDs []int64 `json:"memory_ids"`
+}
+
+func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
+	const op = "Add"
+	if err := checkText(op, "Text", req.Text); err != nil {
+		return request{}, err
+	}
+	ref, err := req.Ref.clientRef(op)
+	if err != nil {
+		return request{}, err
+	}
+	if err := firstOf(
+		checkEndUser(op, req.EndUserID),
+		checkLength(op, "Source", req.Source, maxSource),
+		checkLength(op, "EventType", req.EventType, maxSource),
+		checkMetadata(op, req.Metadata),
+	); err != nil {
+		return request{}, err
+	}
+	if req.TTLMinutes != nil && *req.TTLMinutes < 1 {
+		return request{}, invalid(op, "TTLMinutes", "is below 1")
+	}
+	if i := req.Importance; i != nil && !(*i >= 0 && *i <= 1) {
+		return request{}, invalid(op, "Importance", "is outside 0 to 1")
+	}
+	meta, err := withHash(op, req.Metadata, req.Text)
+	if err != nil {
+		return request{}, err
+	}
+	b := api.AddMemoryRequest{
+		Text: &req.Text, ClientRef: ptr(ref), Source: ptr(req.Source), EventType: ptr(req.EventType),
+		SessionID: ptr(req.SessionID), TTLMinutes: req.TTLMinutes, Importance: req.Importance,
+		Deduplicate: req.Deduplicate, Metadata: meta,
+	}
+	if len(req.Tags) > 0 {
+		b.Tags = &req.Tags
+	}
+	body, err := encodeBody(op, b)
+	if err != nil {
+		return request{}, err
+	}
+	h, err := api.NewAddMemoryRequestWithBody(svc.base,
+		&api.AddMemoryParams{XEndUserID: req.EndUserID, XProjectID: ptr(c.project)}, "application/json", nil)
+	if err != nil {
+		return request{}, invalid(op, "request", "cannot be built")
+	}
+	return request{op: op, identity: ref, http: h, body: body, safe: ref != "", texts: []string{req.Text}}, nil
+}
+
+// withHash puts the text's hash into the metadata. The rest of it keeps its
+// bytes: a number with 20 digits is still that number.
+func withHash(op string, meta json.RawMessage, text string) (json.RawMessage, error) {
+	field := `"` + HashField + `":"` + textHash(text) + `"`
+	m := bytes.TrimSpace(meta)
+	if len(m) == 0 {
+		return json.RawMessage("{" + field + "}"), nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(m, &fields) != nil {
+		return nil, invalid(op, "Metadata", "is not a JSON object")
+	}
+	if _, taken := fields[HashField]; taken {
+		return nil, invalid(op, "Metadata", "holds "+HashField+", which Add sets itself")
+	}
+	if len(fields) > 0 {
+		field = "," + field
+	}
+	out := append(json.RawMessage(nil), bytes.TrimRight(m[:len(m)-1], " \t\r\n")...)
+	return append(append(out, field...), '}'), nil
+}
+
+// verify reads an already ingested memory back. What cannot be told is
+// TextUnknown and no error: the write itself had a definite answer.
+func (c *Client) verify(ctx context.Context, req AddRequest, res *AddResult) (*AddResult, error) {
+	res.Verified = TextUnknown
+	if len(res.MemoryIDs) == 0 {
+		return res, nil
+	}
+	m, err := c.Memory(ctx, req.EndUserID, res.MemoryIDs[0])
+	if err != nil {
+		return res, nil
+	}
+	var meta struct {
+		Hash string `json:"memwrite_text_sha256"`
+	}
+	if json.Unmarshal(m.Metadata, &meta) != nil || meta.Hash == "" {
+		return res, nil
+	}
+	if meta.Hash == textHash(req.Text) {
+		res.Verified = TextMatches
+		return res, nil
+	}
+	res.Verified = TextDifferent
+	return res, &Error{
+		Op: "Add", Kind: KindRefReused, Identity: req.Ref.String(), Tries: res.Tries, RequestID: res.RequestID,
+		Message: "memory " + itoa(int(res.MemoryIDs[0])) + " was made from another text; this one was not stored. Name the edit with Ref.Version",
+	}
+}
+
+func checkEndUser(op, id string) error {
+	if id == "" {
+		return invalid(op, "EndUserID", "is missing; it says whose memory this is")
+	}
+	if err := checkHeader(op, "EndUserID", id); err != nil {
+		return err
+	}
+	return nil
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package memwrite
+
+import (
+	"log/slog"
+
+	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/internal/transport"
+)
+
+// Version is sent in User-Agent.
+const Version = "0.1.0"
+
+// Client writes to MemorySync and FishMem. Each service has its own host, key,
+// connections, retry budget and gate; a key never goes to the other's host.
+//
+// It is safe for concurrent use. Make one for a process and share it: the
+// budget, the gate and the polls of waits are shared among its callers.
+type Client struct {
+	memorySync, fishMem *service
+	sched               sched.Scheduler
+	retry               RetryPolicy
+	project, tenant     string
+	verifyText          bool
+	observer            Observer
+	logger              *slog.Logger
+	tenants             tenantCache
+	waits               waitHub
+}
+
+// service is one of the two, as far as requests are concerned.
+type service struct {
+	client *Client
+	name   string // for observers
+	option string // the option that sets it, for errors
+	base   string // ends in "/"
+	header string
+	value  string // the header's value: a secret
+	key    string // to scrub
+	tries  *transport.Client
+	// hasEvents tells the waits that the service holds events.
+	sched sched.Scheduler
+}
+
+// New makes a Client. At least one service must be configured; a call to the
+// other is ErrInvalidInput naming the option that would set it. Nothing is
+// sent before the first call.
+func New(opts ...Option) (*Client, error) {
+	var s settings
+	for _, o := range opts {
+		if err := o(&s); err != nil {
+			return nil, err
+		}
+	}
+	if s.memorySync.base == nil && s.fishMem.base == nil {
+		return nil, invalid("New", "service", "none is configured; use WithMemorySync, WithFishMem or FromEnvironment")
+	}
+	if s.scheduler == nil {
+		s.scheduler = sched.Real()
+	}
+	c := &Client{
+		sched: s.scheduler, retry: s.retry, project: s.project, tenant: s.tenant,
+		verifyText: s.verifyText, observer: s.observer, logger: s.logger,
+	}
+	c.tenants.init()
+	c.waits.init(c)
+	var err error
+	if s.memorySync.base != nil {
+		c.memorySync, err = c.connect("memorysync", "WithMemorySync", "X-API-Key", "", s.memorySync, s)
+	}
+	if err == nil && s.fishMem.base != nil {
+		c.fishMem, err = c.connect("fishmem", "WithFishMem", "Authorization", "Bearer ", s.fishMem, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Client) connect(name, option, header, prefix string, e endpoint, s settings) (*service, error) {
+	svc := &service{
+		client: c, name: name, option: option, base: e.base.String(),
+		header: header, value: prefix + e.key, key: e.key, sched: c.sched,
+	}
+	ua := "memwrite-go/" + Version
+	if s.userAgent != "" {
+		ua = s.userAgent + " " + ua
+	}
+	cfg := transport.Config{
+		BaseURL: e.base, HTTPClient: s.httpClient, Scheduler: c.sched,
+		Policy: s.retry.transport(), Classify: svc.classify, UserAgent: ua,
+	}
+	if c.watching() {
+		cfg.Observe = svc.observe
+	}
+	var err error
+	if svc.tries, err = transport.New(cfg); err != nil {
+		return nil, invalid("New", option, err.Error())
+	}
+	return svc, nil
+}
+
+// Close gives idle connections back. Calls in flight go on; a Client that is
+// used again opens new ones. A second Close does nothing.
+func (c *Client) Close() error {
+	for _, s := range []*service{c.memorySync, c.fishMem} {
+		if s != nil {
+			s.tries.Close()
+		}
+	}
+	return nil
+}

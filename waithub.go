@@ -1,0 +1,216 @@
+package memwrite
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/sched"
+)
+
+// All polls of one client's waits together keep below 300 a minute: 4.8 a
+// second and a burst of 12. The service counts 600 requests a minute for a
+// key, polls among them, and writes need the other half.
+const (
+	pollEvery  = time.Second * 10 / 48
+	pollBurst  = 12
+	listFrom   = 4 // from so many waits on, one page of events serves them all
+	probeLimit = listFrom - 1
+)
+
+// waitHub is what the waits of one client share: what is known about the
+// server, the budget of polls, and the page of events read for all of them.
+type waitHub struct {
+	client *Client
+
+	mu      sync.Mutex
+	seats   map[*seat]struct{}
+	mode    holdMode
+	asking  int       // reads in flight while the mode is not known
+	noList  bool      // the key may not list
+	listing bool      // a page is being read
+	listed  time.Time // when the last page came
+	credit  time.Time // when the polls made so far are paid for
+}
+
+// holdMode is whether the server holds a request that prefers it.
+type holdMode int
+
+const (
+	holdUnknown holdMode = iota
+	holds
+	pollsOnly
+)
+
+// seat is a wait's place in the hub. Others leave an event here and wake it.
+type seat struct {
+	id   string
+	wake chan struct{}
+	mail *Event // guarded by the hub's mu
+}
+
+func (h *waitHub) init(c *Client) {
+	h.client = c
+	h.seats = map[*seat]struct{}{}
+}
+
+func (h *waitHub) join(id string) *seat {
+	s := &seat{id: id, wake: make(chan struct{}, 1)}
+	h.mu.Lock()
+	h.seats[s] = struct{}{}
+	h.mu.Unlock()
+	return s
+}
+
+func (h *waitHub) leave(s *seat) {
+	h.mu.Lock()
+	delete(h.seats, s)
+	h.mu.Unlock()
+}
+
+// look sees the event once, in the way that is cheapest for the server.
+func (w *waiting) look(ctx context.Context) (sight, error) {
+	h := &w.client.waits
+	for {
+		h.mu.Lock()
+		if ev := w.seat.mail; ev != nil {
+			w.seat.mail = nil
+			h.mu.Unlock()
+			return sight{event: ev, same: ev.Status == w.status}, nil
+		}
+		mode, many := h.mode, len(h.seats) >= listFrom && !h.noList
+		// While nobody knows the server's manners, a few reads find out.
+		crowded := mode == holdUnknown && many && h.asking >= probeLimit
+		busy := mode == pollsOnly && many && (h.listing || h.client.sched.Now().Sub(h.listed) < minPoll)
+		lead := mode == pollsOnly && many && !busy
+		if lead {
+			h.listing = true
+		} else if mode == holdUnknown && !crowded {
+			h.asking++
+		}
+		h.mu.Unlock()
+		switch {
+		case crowded, busy:
+			if err := sched.Sleep(ctx, w.client.sched, 0); err != nil {
+				return sight{}, err
+			}
+			if err := w.client.sched.Wait(ctx, minPoll, w.seat.wake); err != nil && ctx.Err() != nil {
+				return sight{}, err
+			}
+			continue
+		case lead:
+			found, err := h.readPage(ctx)
+			if err != nil || !found[w.seat.id] {
+				return w.read(ctx, pollsOnly) // too old for the page, or the page is broken
+			}
+			continue
+		}
+		s, err := w.read(ctx, mode)
+		if mode == holdUnknown {
+			h.mu.Lock()
+			h.asking--
+			h.mu.Unlock()
+		}
+		return s, err
+	}
+}
+
+// read asks for the one event.
+func (w *waiting) read(ctx context.Context, mode holdMode) (sight, error) {
+	c, h := w.client, &w.client.waits
+	prefer := ""
+	if mode != pollsOnly && w.quick <= 3 && !w.receipt.Status.Terminal() {
+		timeout := c.retry.TryTimeout
+		if timeout <= 0 {
+			timeout = defaultTryTimeout
+		}
+		if s := int(min(holdFor, timeout-holdSlack) / time.Second); s >= 1 {
+			prefer = "wait=" + strconv.Itoa(s)
+		}
+	}
+	if mode != holds || prefer == "" {
+		if err := h.pay(ctx); err != nil {
+			return sight{}, err
+		}
+	}
+	begin := c.sched.Now()
+	ev, a, err := c.event(ctx, w.op, w.seat.id, prefer)
+	if err != nil {
+		return sight{}, err
+	}
+	s := sight{event: ev, took: c.sched.Now().Sub(begin), same: w.last != nil && ev.Status == w.status}
+	s.hint = judge(a.Answer, c.sched.Now()).hint
+	s.held = a.Header.Get("Preference-Applied") != ""
+	if prefer != "" && !ev.Status.Terminal() {
+		h.mu.Lock()
+		if s.held {
+			h.mode = holds
+		} else {
+			h.mode = pollsOnly
+		}
+		h.mu.Unlock()
+	}
+	return s, nil
+}
+
+// readPage reads the newest events for every wait of the client and wakes those
+// it found. It tells which ids were there.
+func (h *waitHub) readPage(ctx context.Context) (map[string]bool, error) {
+	c := h.client
+	err := h.pay(ctx)
+	var page []Event
+	if err == nil {
+		page, _, err = c.eventPage(ctx, "WaitForEvent", EventFilter{}, "")
+	}
+	found := make(map[string]bool, len(page))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listing = false
+	h.listed = c.sched.Now()
+	if err != nil {
+		if k := kindOfError(err); k == KindForbidden || k == KindUnauthorized || k == KindNotFound || k == KindUnsupported {
+			h.noList = true
+		}
+		return nil, err
+	}
+	byID := make(map[string]*Event, len(page))
+	for i := range page {
+		byID[page[i].ID] = &page[i]
+		found[page[i].ID] = true
+	}
+	for s := range h.seats {
+		if ev := byID[s.id]; ev != nil {
+			copied := *ev
+			s.mail = &copied
+			select {
+			case s.wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return found, nil
+}
+
+// pay waits until the shared budget has room for one poll.
+func (h *waitHub) pay(ctx context.Context) error {
+	h.mu.Lock()
+	now := h.client.sched.Now()
+	if floor := now.Add(-pollBurst * pollEvery); h.credit.Before(floor) {
+		h.credit = floor
+	}
+	h.credit = h.credit.Add(pollEvery)
+	wait := h.credit.Sub(now)
+	h.mu.Unlock()
+	if wait <= 0 {
+		return nil
+	}
+	return sched.Sleep(ctx, h.client.sched, wait)
+}
+
+func kindOfError(err error) Kind {
+	if e, ok := err.(*Error); ok {
+		return e.Kind
+	}
+	return KindUnknown
+}
