@@ -120,9 +120,9 @@ func AccountAt(workspace string, u Unit, now time.Time) Account {
 	return a
 }
 
-// opening is the grant that opens an account. A store that has its id already
+// Opening is the grant that opens an account. A store that has its id already
 // skips it.
-func opening(w Workspace, a Account, now time.Time) Entry {
+func Opening(w Workspace, a Account, now time.Time) Entry {
 	amount := w.Credits
 	if a.Unit == Adds {
 		amount = w.AddsPerMonth

@@ -1,0 +1,156 @@
+// Package engine is the loops around the protocol: runners, repair, wake-ups
+// and long polls. It decides nothing: what a step writes is decided in package
+// protocol and kept by a Store.
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
+)
+
+// ErrClosed is what a call on a closed engine returns.
+var ErrClosed = errors.New("engine: closed")
+
+// Limits are the engine's numbers; zero takes the default.
+type Limits struct {
+	Runners     int           // tasks run at once; 8
+	MaxAttempts int           // 5
+	Lease       time.Duration // 30 s
+	Heartbeat   time.Duration // a third of the lease
+	BackOff     protocol.BackOff
+	RepairEvery time.Duration // 5 s
+	// InferenceTimeout bounds one call of the extractor; 60 s.
+	InferenceTimeout time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Runners = cmp.Or(l.Runners, 8)
+	l.MaxAttempts = cmp.Or(l.MaxAttempts, 5)
+	l.Lease = cmp.Or(l.Lease, 30*time.Second)
+	l.Heartbeat = cmp.Or(l.Heartbeat, l.Lease/3)
+	l.BackOff.Base = cmp.Or(l.BackOff.Base, time.Second)
+	l.BackOff.Cap = cmp.Or(l.BackOff.Cap, time.Minute)
+	l.RepairEvery = cmp.Or(l.RepairEvery, 5*time.Second)
+	l.InferenceTimeout = cmp.Or(l.InferenceTimeout, time.Minute)
+	return l
+}
+
+// Config is what an engine is made of. Store, Scheduler, Extractor and Comparer
+// are needed; the rest may be nil.
+type Config struct {
+	Store     protocol.Store
+	Scheduler sched.Scheduler
+	Extractor protocol.Extractor
+	Comparer  protocol.Comparer
+	Projector protocol.Projector
+	Wakeups   protocol.Wakeups // nil: inside this process
+	Faults    protocol.Faults
+	Limits    Limits
+	// OnError is told of a store that failed; the loop goes on. The error holds
+	// no memory text.
+	OnError func(error)
+}
+
+// Engine accepts commands and carries them to their end.
+type Engine struct {
+	store    protocol.Store
+	sched    sched.Scheduler
+	extract  protocol.Extractor
+	compare  protocol.Comparer
+	project  protocol.Projector
+	wakeups  protocol.Wakeups
+	faults   protocol.Faults
+	limits   Limits
+	onError  func(error)
+	name     string
+	dispatch chan struct{} // one buffered signal: look for due work
+	waiters  waiters
+
+	mu      sync.Mutex
+	busy    int // claims out and runs going on
+	started bool
+	closed  bool
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	group   sync.WaitGroup
+	stop    func() // of the wake-up subscription
+}
+
+// New makes an engine; Start lets it run. Before that it accepts and reads.
+func New(c Config) *Engine {
+	e := &Engine{store: c.Store, sched: c.Scheduler, extract: c.Extractor, compare: c.Comparer, project: c.Projector,
+		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, dispatch: make(chan struct{}, 1)}
+	if e.wakeups == nil {
+		e.wakeups = &local{}
+	}
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.name = "runner_" + e.random(8)
+	e.stop = e.wakeups.Listen(e.awake)
+	return e
+}
+
+// Start begins to run tasks, those a former process left included. A second
+// call does nothing.
+func (e *Engine) Start() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.started || e.closed {
+		return
+	}
+	e.started = true
+	e.group.Add(1)
+	e.sched.Go(func() { defer e.group.Done(); e.loop() })
+}
+
+// Close stops runners where they stand, as a crash would, waits for them and
+// ends every wait. Their tasks are taken up again when the lease is over. A
+// second call waits as well. The store stays open.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	first := !e.closed
+	e.closed = true
+	e.mu.Unlock()
+	if first {
+		e.cancel(ErrClosed)
+		e.waiters.wakeAll()
+		e.stop()
+	}
+	e.group.Wait()
+}
+
+// spawn runs f as one of the engine's goroutines, unless it is closed.
+func (e *Engine) spawn(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.group.Add(1)
+	e.sched.Go(func() { defer e.group.Done(); f() })
+	return true
+}
+
+func (e *Engine) random(bytes int) string {
+	b := make([]byte, 0, bytes+8)
+	for len(b) < bytes {
+		n := e.sched.Uint64()
+		for range 8 {
+			b = append(b, byte(n))
+			n >>= 8
+		}
+	}
+	return hex.EncodeToString(b[:bytes])
+}
+
+func (e *Engine) failed(err error) {
+	if err != nil && e.onError != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrClosed) {
+		e.onError(err)
+	}
+}

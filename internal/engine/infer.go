@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
+)
+
+// errSlow is the cause an extractor's context ends with when its time is up.
+var errSlow = errors.New("engine: the extractor took too long")
+
+// infer asks the extractor. One that does not end with its context is left
+// behind: the runner goes on without it and its answer is thrown away.
+func (r *runner) infer() ([]protocol.Fact, error) {
+	t := r.now()
+	if f := r.e.at(protocol.Inference, t); f.Act == protocol.FailWith {
+		return nil, f.Failure
+	}
+	ctx, cancel := r.e.sched.WithTimeout(r.ctx, r.e.limits.InferenceTimeout, errSlow)
+	defer cancel()
+	var facts []protocol.Fact
+	var err error
+	done := make(chan struct{})
+	// Not one of the engine's own goroutines: Close does not wait for an
+	// extractor that ignores its context.
+	r.e.sched.Go(func() {
+		defer close(done)
+		defer func() {
+			if recover() != nil { // what it says may hold the input: it is not repeated
+				facts, err = nil, protocol.Fail(protocol.Infrastructure, "the extractor panicked")
+			}
+		}()
+		facts, err = r.e.extract.Extract(ctx, protocol.InputOf(t))
+	})
+	if r.e.sched.Wait(ctx, sched.Forever, done) != nil {
+		return nil, classify(r.ctx, errSlow)
+	}
+	if err != nil {
+		return nil, classify(r.ctx, err)
+	}
+	return clean(facts)
+}
+
+// classify gives an extractor's error its class. The text of an unknown error
+// is dropped: it may hold what was read.
+func classify(ctx context.Context, err error) error {
+	var f *protocol.Failure
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, errSlow) || errors.Is(err, context.DeadlineExceeded):
+		return protocol.Fail(protocol.ProviderTimeout, "the extractor did not answer in time")
+	}
+	return protocol.Fail(protocol.Infrastructure, "the extractor is not available")
+}
+
+// clean drops what an input says twice and refuses a fact without a text.
+func clean(facts []protocol.Fact) ([]protocol.Fact, error) {
+	seen := map[protocol.Fact]bool{}
+	out := make([]protocol.Fact, 0, len(facts))
+	for _, f := range facts {
+		if strings.TrimSpace(f.Text) == "" {
+			return nil, protocol.Fail(protocol.InvalidOutput, "the extractor gave a fact without a text")
+		}
+		if !seen[f] {
+			seen[f] = true
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// filter finds the records that say a fact already, within one end user, type
+// and key. It is best effort: two tasks that plan at once do not see each
+// other. FishMem's keys each are an intent of their own, so it has no filter.
+func (r *runner) filter(facts []protocol.Fact) ([]protocol.Fact, []*protocol.Record, error) {
+	existing := make([]*protocol.Record, len(facts))
+	t := r.now()
+	if t.Kind.Wire() != protocol.MemorySync || t.Command.KeepSimilar {
+		return facts, existing, nil
+	}
+	for i, f := range facts {
+		rs, err := r.e.store.Similar(r.ctx, t.Workspace, protocol.MemorySync, t.Scope, f.Type, f.Key, r.e.sched.Now())
+		if err != nil {
+			return nil, nil, err
+		}
+		for j := range rs {
+			if r.e.compare.Same(f.Text, rs[j].Text) {
+				existing[i] = &rs[j]
+				break
+			}
+		}
+	}
+	return facts, existing, nil
+}

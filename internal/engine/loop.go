@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
+)
+
+// loop is runner and repair in one: it looks for due tasks when woken, when
+// the next known one becomes due, and every RepairEvery whatever it was told.
+func (e *Engine) loop() {
+	for e.ctx.Err() == nil {
+		free := e.free()
+		if free > 0 {
+			n, err := e.claim(free)
+			e.failed(err)
+			if n > 0 && err == nil {
+				continue // there may be more, as long as a runner is free
+			}
+		}
+		err := e.sched.Wait(e.ctx, e.pause(free), e.dispatch)
+		if err != nil && !errors.Is(err, sched.ErrElapsed) {
+			return
+		}
+	}
+}
+
+func (e *Engine) free() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.limits.Runners - e.busy
+}
+
+// pause is how long nothing is to be done, unless something wakes the loop.
+func (e *Engine) pause(free int) time.Duration {
+	if free <= 0 {
+		return e.limits.RepairEvery // a runner that ends wakes the loop
+	}
+	at, ok, err := e.store.NextDue(e.ctx)
+	if err != nil || !ok {
+		return e.limits.RepairEvery
+	}
+	// Never zero: what is due now and was not claimed is held by somebody, and
+	// asking again at once would spin.
+	return min(max(at.Sub(e.sched.Now()), time.Millisecond), e.limits.RepairEvery)
+}
+
+// claim takes up to limit due tasks and runs them. It returns how many rows it
+// wrote, those it ended itself included.
+func (e *Engine) claim(limit int) (int, error) {
+	now := e.sched.Now()
+	token := e.random(12)
+	workspaces := map[string]protocol.Workspace{}
+	ours := map[string]bool{}
+	// One token serves a whole look: it is only ever compared within a task.
+	ts, err := e.store.Claim(e.ctx, now, limit, func(t protocol.Task) (protocol.WriteSet, bool) {
+		ws, claimed, write := protocol.Claim(t, e.name, token, e.limits.Lease, now)
+		ours[t.ID] = claimed
+		return ws, write
+	})
+	for _, t := range ts {
+		e.waiters.wake(t.ID)
+		if !ours[t.ID] {
+			continue // ended by repair
+		}
+		w, ok := workspaces[t.Workspace]
+		if !ok {
+			var werr error
+			if w, werr = e.store.Workspace(e.ctx, t.Workspace); werr != nil {
+				e.failed(werr)
+				continue
+			}
+			workspaces[t.Workspace] = w
+		}
+		e.mu.Lock()
+		e.busy++
+		e.mu.Unlock()
+		if !e.spawn(func() { defer e.release(); e.run(t, w) }) {
+			e.release()
+		}
+	}
+	return len(ts), err
+}
+
+func (e *Engine) release() {
+	e.mu.Lock()
+	e.busy--
+	e.mu.Unlock()
+	e.nudge()
+}

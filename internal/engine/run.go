@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
+)
+
+// errKilled ends a runner on the spot, as a crash would.
+var errKilled = errors.New("engine: the runner was killed")
+
+// errLeaseLost is the cause a runner's context ends with when it may not write
+// any more.
+var errLeaseLost = errors.New("engine: the lease is lost")
+
+// runner carries one claimed task through one attempt.
+type runner struct {
+	e      *Engine
+	w      protocol.Workspace
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex // orders the heartbeat and the steps, which write the same row
+	task   protocol.Task
+	frozen bool // by a fault: the heartbeat stands still too
+}
+
+// run makes one attempt. Whatever it may not write any more is left to who
+// holds the lease now.
+func (e *Engine) run(t protocol.Task, w protocol.Workspace) {
+	if t.State == protocol.Succeeded {
+		e.repairProjection(e.ctx, t)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(e.ctx)
+	defer cancel(nil)
+	r := &runner{e: e, w: w, ctx: ctx, cancel: cancel, task: t}
+	if !e.spawn(r.heartbeat) {
+		return
+	}
+	err := r.attempt()
+	var f *protocol.Failure
+	switch {
+	case err == nil || e.ctx.Err() != nil || errors.Is(err, errKilled) || errors.Is(err, errLeaseLost) || errors.Is(err, protocol.ErrStale):
+		return
+	case errors.As(err, &f):
+	default:
+		// The store failed or an invariant stopped a write.
+		e.failed(err)
+		f = protocol.Fail(protocol.Infrastructure, "the server could not go on")
+	}
+	wait := e.limits.BackOff.After(r.now().Attempts, sched.Float64(e.sched))
+	_, err = r.write(func(t protocol.Task) (protocol.WriteSet, error) {
+		return protocol.Failing(t, f, w, wait, e.sched.Now()), nil
+	})
+	if !errors.Is(err, protocol.ErrStale) && !errors.Is(err, errLeaseLost) {
+		e.failed(err)
+	}
+}
+
+// attempt is the steps of a task's life, each skipped when a former attempt
+// made it.
+func (r *runner) attempt() error {
+	if r.now().Plan == nil {
+		if err := r.plan(); err != nil {
+			return err
+		}
+	}
+	if err := r.pass(protocol.AfterPlan); err != nil {
+		return err
+	}
+	if !r.now().Committed {
+		if _, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
+			return err
+		}
+	}
+	if err := r.pass(protocol.AfterCommit); err != nil {
+		return err
+	}
+	if t := r.now(); t.Projection == protocol.ProjectionPending {
+		if err := r.e.projectRecords(r.ctx, t); err != nil {
+			return err
+		}
+		if _, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Projected(t, r.e.sched.Now()), nil }); err != nil {
+			return err
+		}
+	}
+	if err := r.pass(protocol.BeforeFinish); err != nil {
+		return err
+	}
+	_, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Finish(t, r.e.sched.Now()) })
+	return err
+}
+
+// plan infers, takes away what the end user has already, and freezes the rest.
+func (r *runner) plan() error {
+	if err := r.pass(protocol.BeforeInference); err != nil {
+		return err
+	}
+	facts, err := r.infer()
+	if err != nil {
+		return err
+	}
+	if err := r.pass(protocol.AfterInference); err != nil {
+		return err
+	}
+	facts, existing, err := r.filter(facts)
+	if err != nil {
+		return err
+	}
+	var first int64
+	if n := protocol.Numbers(r.now().Kind, existing); n > 0 {
+		if first, err = r.e.store.Allot(r.ctx, n); err != nil {
+			return err
+		}
+	}
+	_, err = r.write(func(t protocol.Task) (protocol.WriteSet, error) {
+		return protocol.FreezePlan(t, facts, existing, first, r.e.sched.Now())
+	})
+	return err
+}
+
+// now is the task as this runner knows it.
+func (r *runner) now() protocol.Task {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.task
+}
+
+// write makes one step. ErrStale means that the lease is another's: the
+// runner's context ends with it.
+func (r *runner) write(step func(protocol.Task) (protocol.WriteSet, error)) (protocol.Task, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return r.task, context.Cause(r.ctx)
+	}
+	ws, err := step(r.task)
+	if err != nil {
+		return r.task, err
+	}
+	t, err := r.e.store.Apply(r.ctx, ws)
+	if errors.Is(err, protocol.ErrStale) {
+		r.cancel(errLeaseLost)
+	}
+	if err != nil {
+		return r.task, err
+	}
+	r.task = t
+	if ws.Transition != nil {
+		r.e.wakeups.Announce(t.ID)
+	}
+	return t, nil
+}
+
+// heartbeat keeps the lease until the runner ends.
+func (r *runner) heartbeat() {
+	for sched.Sleep(r.ctx, r.e.sched, r.e.limits.Heartbeat) == nil {
+		r.mu.Lock()
+		still := r.frozen || r.task.State != protocol.Running
+		r.mu.Unlock()
+		if still {
+			continue
+		}
+		_, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) {
+			if t.State != protocol.Running {
+				return protocol.WriteSet{}, context.Canceled
+			}
+			return protocol.Extend(t, r.e.limits.Lease, r.e.sched.Now()), nil
+		})
+		if err != nil && !errors.Is(err, protocol.ErrStale) && r.ctx.Err() == nil {
+			r.e.failed(err) // the next beat may get through
+		}
+	}
+}
+
+// pass goes through a named point, where a fault may wait.
+func (r *runner) pass(p protocol.Point) error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	f := r.e.at(p, r.now())
+	switch f.Act {
+	case protocol.Kill:
+		r.cancel(errKilled)
+		return errKilled
+	case protocol.FailWith:
+		return f.Failure
+	case protocol.Expire:
+		// The lease ends now; the runner goes on and finds out when it writes.
+		r.mu.Lock()
+		r.frozen = true
+		ws := protocol.Extend(r.task, 0, r.e.sched.Now())
+		t, err := r.e.store.Apply(r.ctx, ws)
+		if err == nil {
+			r.task = t
+		}
+		r.mu.Unlock()
+		if err == nil {
+			r.e.nudge()
+		}
+		return nil
+	case protocol.Freeze:
+		r.mu.Lock()
+		r.frozen = true
+		r.mu.Unlock()
+		if err := r.e.sched.Wait(r.ctx, sched.Forever, f.Release); err != nil {
+			return context.Cause(r.ctx)
+		}
+		r.mu.Lock()
+		r.frozen = false
+		r.mu.Unlock()
+	}
+	return nil
+}

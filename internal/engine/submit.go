@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
+)
+
+// Submitted is the answer to a command.
+type Submitted struct {
+	Task protocol.Task
+	// Replayed: the command was here before, and Task is the original one as it
+	// stands now. Nothing was charged or written.
+	Replayed bool
+}
+
+// Submit accepts a command of a workspace, or finds the task it made before.
+// It does not wait for the task, except that a Verbatim one is SUCCEEDED
+// already.
+//
+// Errors: ErrConflict (its key belongs to another command), ErrInsufficient as
+// an *InsufficientError (nothing kept, the key stays free), ErrNotFound (no
+// such workspace), ErrClosed, or the store's.
+func (e *Engine) Submit(ctx context.Context, workspace string, c protocol.Command) (Submitted, error) {
+	if e.ctx.Err() != nil {
+		return Submitted{}, ErrClosed
+	}
+	w, err := e.store.Workspace(ctx, workspace)
+	if err != nil {
+		return Submitted{}, err
+	}
+	a := protocol.Accept(protocol.Proposal{Workspace: w, Command: &c, TaskID: "task_" + e.random(16), MaxAttempts: e.limits.MaxAttempts, Now: e.sched.Now()})
+	t, twin, err := e.store.Accept(ctx, a)
+	if err != nil {
+		var short *protocol.InsufficientError
+		if errors.As(err, &short) {
+			short.Strict = w.StrictQuota || short.Account.Unit == protocol.Credits
+		}
+		return Submitted{}, err
+	}
+	if !twin {
+		if t.State.Terminal() {
+			e.repairProjection(ctx, t) // a failure leaves it to the loop
+			e.nudge()
+		} else {
+			e.announceNew(t)
+		}
+		return Submitted{Task: t}, nil
+	}
+	if err := protocol.JudgeTwin(a.Task, t); err != nil {
+		return Submitted{}, err
+	}
+	if !t.State.Terminal() {
+		e.wakeups.Announce(t.ID) // a lost delivery costs less when its twin comes
+	}
+	return Submitted{Task: t, Replayed: true}, nil
+}
+
+// Await gives the task once until is true of it, or as it stands after most or
+// when ctx is done; only then is the error not nil: sched.ErrElapsed, the cause
+// of ctx, or ErrClosed. It sleeps until the task moves. Nobody's going away
+// cancels the task.
+func (e *Engine) Await(ctx context.Context, workspace, id string, most time.Duration, until func(protocol.Task) bool) (protocol.Task, error) {
+	ch := e.waiters.add(id)
+	defer e.waiters.remove(id, ch)
+	end := e.sched.Now().Add(most)
+	for {
+		t, err := e.Task(ctx, workspace, id)
+		if err != nil || until(t) {
+			return t, err
+		}
+		if e.ctx.Err() != nil {
+			return t, ErrClosed
+		}
+		left := end.Sub(e.sched.Now())
+		if left <= 0 {
+			return t, sched.ErrElapsed
+		}
+		// The look every so often is for a wake-up that never came: the task
+		// may have been ended by another process.
+		if err := e.sched.Wait(ctx, min(left, e.limits.RepairEvery), ch); err != nil && !errors.Is(err, sched.ErrElapsed) {
+			return t, err
+		}
+	}
+}
+
+// Ended is an until for Await.
+func Ended(t protocol.Task) bool { return t.State.Terminal() }
+
+// Redrive starts a FAILED task again, or a RETRYING one now, with attempts from
+// zero. A FAILED one reserves again: ErrInsufficient changes nothing. A PENDING
+// or RUNNING task comes back unchanged. ErrNotRetryable: no such task of the
+// workspace, a SUCCEEDED one, or an add or turn, whose caller sends it again.
+func (e *Engine) Redrive(ctx context.Context, workspace, id string) (protocol.Task, error) {
+	w, err := e.store.Workspace(ctx, workspace)
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	for {
+		t, err := e.Task(ctx, workspace, id)
+		if errors.Is(err, protocol.ErrNotFound) {
+			return t, protocol.ErrNotRetryable
+		} else if err != nil {
+			return t, err
+		}
+		ws, change, err := protocol.Redrive(t, w, e.sched.Now())
+		if err != nil || !change {
+			return t, err
+		}
+		t, err = e.store.Apply(ctx, ws)
+		if errors.Is(err, protocol.ErrStale) {
+			continue // it moved meanwhile: judge it anew
+		}
+		if err == nil {
+			e.announceNew(t)
+		}
+		return t, err
+	}
+}

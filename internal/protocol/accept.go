@@ -1,0 +1,68 @@
+package protocol
+
+import "time"
+
+// Proposal is a command on its way to be accepted.
+type Proposal struct {
+	Workspace   Workspace
+	Command     *Command
+	TaskID      string // new; used only when there is no twin
+	MaxAttempts int
+	Now         time.Time
+}
+
+// Accept says what a new command writes, in one transaction: its task, its
+// identity, its reservation and its first transition. A Verbatim command holds
+// its own records, so its whole life, up to the settlement, is in there.
+func Accept(p Proposal) Acceptance {
+	c, now := p.Command, p.Now
+	unit, amount := price(c.Kind)
+	t := Task{
+		ID: p.TaskID, Workspace: p.Workspace.ID, Kind: c.Kind, Scope: c.Scope,
+		Identity: IdentityOf(p.Workspace.ID, c), Fingerprint: Fingerprint(c), Command: c,
+		Run: 1, MaxAttempts: p.MaxAttempts, NextAttempt: now,
+		Projection: ProjectionNone, Account: AccountAt(p.Workspace.ID, unit, now), Amount: amount,
+		CreatedAt: now,
+	}
+	a := Acceptance{At: now}
+	a.Entries = reserve(&t, p.Workspace, now)
+	a.Transitions = []Transition{*t.move(Pending, now)}
+	if c.Kind == Verbatim {
+		t.Attempts, t.StartedAt = 1, now
+		a.Transitions = append(a.Transitions, *t.move(Running, now))
+		var facts []Fact
+		for _, text := range c.inputs() {
+			facts = append(facts, Fact{Text: text, Type: "fact"})
+		}
+		t.Plan = newPlan(&t, facts, make([]*Record, len(facts)), 0)
+		a.Records = records(&t, now)
+		t.Committed, t.Projection = true, ProjectionPending
+		end := finish(&t, now)
+		a.Entries = append(a.Entries, end.Entries...)
+		a.Transitions = append(a.Transitions, *end.Transition)
+	}
+	a.Task = t
+	return a
+}
+
+// reserve opens the account if it is not, and holds the price of a run.
+func reserve(t *Task, w Workspace, now time.Time) []Entry {
+	t.Reservation = entryID(Reserve, t.ID, t.Run)
+	return []Entry{
+		Opening(w, t.Account, now),
+		{ID: t.Reservation, Account: t.Account, Kind: Reserve, Amount: t.Amount, TaskID: t.ID, Run: t.Run, At: now},
+	}
+}
+
+// JudgeTwin decides about a command whose identity another task holds already:
+// nil is a replay of that task, whatever became of it, and ErrConflict another
+// command under its key.
+func JudgeTwin(proposed, twin Task) error {
+	if twin.Workspace != proposed.Workspace || twin.Identity.Hash != proposed.Identity.Hash {
+		return broken("task %s is no twin", twin.ID)
+	}
+	if twin.Identity.FirstWins || twin.Fingerprint == proposed.Fingerprint {
+		return nil
+	}
+	return ErrConflict
+}

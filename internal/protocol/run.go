@@ -1,0 +1,229 @@
+package protocol
+
+import "time"
+
+// Claim decides what becomes of a due task when a runner, or repair, comes by.
+// It is called inside the transaction that read the task, so what it sees is
+// what is written over. claimed says that the caller now holds the lease and
+// must run the task; otherwise the write, if any, ended it.
+//
+// The attempt is counted here, before anything can crash: a task that kills
+// every runner still comes to its limit.
+func Claim(t Task, owner, token string, lease time.Duration, now time.Time) (ws WriteSet, claimed, write bool) {
+	if at, ok := t.Due(); !ok || at.After(now) {
+		return WriteSet{}, false, false
+	}
+	ws.If = Condition{State: t.State, Token: t.Lease.Token, Version: t.Version}
+	if t.State == Succeeded {
+		// Only its projection waits. It is done outside the lease protocol:
+		// doing it twice is harmless.
+		t.NextAttempt, t.UpdatedAt = now.Add(lease), now
+		ws.Task = t
+		return ws, true, true
+	}
+	if t.Attempts >= t.MaxAttempts {
+		if t.Committed {
+			end := finish(&t, now)
+			end.If = ws.If
+			return end, false, true
+		}
+		// The last runner it was given died or lost its lease.
+		end := fail(&t, Fail(Interrupted, "the runner of the last attempt was lost"), Workspace{}, 0, now)
+		end.If = ws.If
+		return end, false, true
+	}
+	if t.State == Running {
+		t.Failure = Fail(Interrupted, "a runner was lost")
+	}
+	t.Attempts++
+	t.Lease = Lease{Owner: owner, Token: token, Expires: now.Add(lease)}
+	t.NextAttempt = time.Time{}
+	if t.StartedAt.IsZero() {
+		t.StartedAt = now
+	}
+	ws.Transition = t.move(Running, now)
+	ws.Task = t
+	return ws, true, true
+}
+
+// held is the condition of every write of a runner.
+func held(t *Task) Condition { return Condition{State: Running, Token: t.Lease.Token} }
+
+// Extend moves the lease's end. A lease that is over but that nobody took is
+// the runner's still.
+func Extend(t Task, lease time.Duration, now time.Time) WriteSet {
+	ws := WriteSet{If: held(&t)}
+	t.Lease.Expires = now.Add(lease)
+	ws.Task = t
+	return ws
+}
+
+// FreezePlan fixes what the task will write. existing[i] is the record that says
+// facts[i] already, or nil; first is the first of as many numbers as Numbers
+// says. A plan is frozen once: a second call is stopped.
+func FreezePlan(t Task, facts []Fact, existing []*Record, first int64, now time.Time) (WriteSet, error) {
+	if t.Plan != nil {
+		return WriteSet{}, broken("task %s has a frozen plan", t.ID)
+	}
+	if len(existing) != len(facts) {
+		return WriteSet{}, broken("%d facts, %d judged", len(facts), len(existing))
+	}
+	ws := WriteSet{If: held(&t)}
+	t.Plan = newPlan(&t, facts, existing, first)
+	t.UpdatedAt = now
+	ws.Task = t
+	return ws, nil
+}
+
+// Commit writes the records of the plan and that they are written.
+func Commit(t Task, now time.Time) (WriteSet, error) {
+	switch {
+	case t.Plan == nil:
+		return WriteSet{}, broken("task %s has no plan", t.ID)
+	case t.Committed:
+		return WriteSet{}, broken("task %s committed already", t.ID)
+	case t.Command == nil:
+		return WriteSet{}, broken("task %s has no command", t.ID)
+	}
+	ws := WriteSet{If: held(&t), Records: records(&t, now)}
+	t.Committed, t.UpdatedAt = true, now
+	if len(ws.Records) > 0 {
+		t.Projection = ProjectionPending
+	}
+	ws.Task = t
+	return ws, nil
+}
+
+// Projected says that search knows the task's records. On a task that SUCCEEDED
+// it needs no lease.
+func Projected(t Task, now time.Time) WriteSet {
+	ws := WriteSet{If: held(&t), Projected: true}
+	if t.State == Succeeded {
+		ws.If = Condition{State: Succeeded, Version: t.Version}
+		t.NextAttempt = time.Time{}
+	}
+	t.Projection, t.UpdatedAt = ProjectionReady, now
+	ws.Task = t
+	return ws
+}
+
+// Finish ends a committed task: SUCCEEDED, the reservation settled, the raw
+// input gone, in one transaction.
+func Finish(t Task, now time.Time) (WriteSet, error) {
+	if !t.Committed {
+		return WriteSet{}, broken("task %s has committed nothing", t.ID)
+	}
+	ws := finish(&t, now)
+	ws.If = Condition{State: Running, Token: ws.If.Token}
+	return ws, nil
+}
+
+func finish(t *Task, now time.Time) WriteSet {
+	ws := WriteSet{If: held(t)}
+	t.Result = &Result{Outcome: NoMemory, Records: t.Plan.Evidence}
+	if len(t.Plan.Evidence) > 0 {
+		t.Result.Outcome = Stored
+	}
+	t.Failure = nil
+	t.Command = nil
+	t.Plan = t.Plan.redacted()
+	t.Lease = Lease{}
+	t.CompletedAt = now
+	t.NextAttempt = time.Time{}
+	if t.Projection == ProjectionPending {
+		t.NextAttempt = now
+	}
+	ws.Transition = t.move(Succeeded, now)
+	ws.Entries = []Entry{ending(t, Settle, now)}
+	ws.Task = *t
+	return ws
+}
+
+// Failing decides what a failed attempt of a runner leads to: another attempt
+// after wait, or FAILED with the reservation released. Once records are there
+// neither is possible at the limit: the task SUCCEEDS and its projection waits.
+func Failing(t Task, f *Failure, w Workspace, wait time.Duration, now time.Time) WriteSet {
+	cond := held(&t)
+	if f.Class == InvalidOutput {
+		t.Invalid++
+	}
+	var ws WriteSet
+	if t.Committed && !again(&t, f, w.Extraction) {
+		ws = finish(&t, now)
+	} else {
+		ws = fail(&t, f, w, wait, now)
+	}
+	ws.If = cond
+	return ws
+}
+
+func fail(t *Task, f *Failure, w Workspace, wait time.Duration, now time.Time) WriteSet {
+	var ws WriteSet
+	t.Failure = f
+	t.Lease = Lease{}
+	if again(t, f, w.Extraction) {
+		t.NextAttempt = now.Add(wait)
+		ws.Transition = t.move(Retrying, now)
+		ws.Task = *t
+		return ws
+	}
+	t.NextAttempt = time.Time{}
+	t.CompletedAt = now
+	ws.Transition = t.move(Failed, now)
+	ws.Entries = []Entry{ending(t, Release, now)}
+	// A reference or turn that produced nothing must not answer "already
+	// there": the caller sends it again. A key keeps its operation, which is
+	// redriven.
+	ws.Free = t.Identity.FirstWins
+	ws.Task = *t
+	return ws
+}
+
+// Redrive decides about a caller's wish to run a task again. change is false
+// when it runs already.
+func Redrive(t Task, w Workspace, now time.Time) (ws WriteSet, change bool, err error) {
+	if t.Kind != Infer || t.State == Succeeded {
+		return WriteSet{}, false, ErrNotRetryable
+	}
+	if t.State != Failed && t.State != Retrying {
+		ws.Task = t
+		return ws, false, nil
+	}
+	if t.Command == nil {
+		return WriteSet{}, false, broken("task %s lost its command", t.ID)
+	}
+	ws.If = Condition{State: t.State, Version: t.Version}
+	if t.State == Failed {
+		// The old reservation was released; an old failed task is no claim on
+		// credits of today.
+		t.Run++
+		t.Account = AccountAt(t.Workspace, t.Account.Unit, now)
+		ws.Entries = reserve(&t, w, now)
+	}
+	t.Attempts, t.Invalid, t.Failure = 0, 0, nil
+	t.StartedAt, t.CompletedAt = time.Time{}, time.Time{}
+	t.NextAttempt = now
+	ws.Transition = t.move(Pending, now)
+	ws.Task = t
+	return ws, true, nil
+}
+
+// Numbers is how many record numbers a plan of these facts takes.
+func Numbers(k Kind, existing []*Record) int {
+	if k.Wire() != MemorySync {
+		return 0
+	}
+	n := 0
+	for _, r := range existing {
+		if r == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// InputOf is what the extractor reads of a task.
+func InputOf(t Task) Input {
+	c := t.Command
+	return Input{Kind: t.Kind, Scope: t.Scope, Text: c.Text, Messages: c.Messages, Speaker: c.Speaker, OccurredAt: c.OccurredAt, EventDate: c.EventDate}
+}
