@@ -2,6 +2,7 @@ package memwrite
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -209,7 +210,8 @@ func (h *waitHub) pay(ctx context.Context) error {
 }
 
 func kindOfError(err error) Kind {
-	if e, ok := err.(*Error); ok {
+	var e *Error
+	if errors.As(err, &e) {
 		return e.Kind
 	}
 	return KindUnknown
