@@ -189,3 +189,36 @@ func (f *faults) clear() {
 	}
 	f.armed = nil
 }
+
+// listed is a fault as the control API shows it.
+type listed struct {
+	Number int  `json:"number"`
+	Fired  int  `json:"fired"`
+	Over   bool `json:"over"`
+	Fault
+}
+
+func (f *faults) list() []listed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]listed, len(f.armed))
+	for i, a := range f.armed {
+		out[i] = listed{i + 1, a.fired, a.off, a.fault}
+	}
+	return out
+}
+
+func (f *faults) number(a *Armed) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Index(f.armed, a) + 1
+}
+
+func (f *faults) at(n int) *Armed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n < 1 || n > len(f.armed) {
+		return nil
+	}
+	return f.armed[n-1]
+}

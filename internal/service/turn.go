@@ -79,7 +79,7 @@ func (s *Service) AddTurn(w http.ResponseWriter, r *http.Request, params api.Add
 	_, replayed, err := s.backend.Submit(r.Context(), Write{
 		Workspace: c.key.Workspace, Operation: OpTurn, Scope: scope,
 		Key: turnKey(user, speaker, occurred, text), KeyTTL: TurnReplayWindow,
-		Text: plain, Metadata: turnMetadata(metadata), Source: source, Importance: 0.5,
+		Text: text, Metadata: turnMetadata(metadata), Source: source, Importance: 0.5,
 		Speaker: speaker, OccurredAt: occurred,
 	})
 	switch {
@@ -129,6 +129,13 @@ func roleOf(role, text, speaker string, metadata json.RawMessage) (said, plain s
 		}
 	}
 	return "user", plain
+}
+
+// PlainTurn is a turn's text as extraction reads it: without a role prefix. The
+// replay key is made of the text as it was sent.
+func PlainTurn(text string) string {
+	_, plain := roleOf("", text, "", nil)
+	return plain
 }
 
 func roleWord(s string) string {

@@ -1,0 +1,239 @@
+// Package backend lets the service talk to the engine: it puts a validated
+// request into the protocol's words and a task into the wire's.
+package backend
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/engine"
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/internal/service"
+)
+
+// Backend is a service.Backend on an engine.
+type Backend struct {
+	engine atomic.Pointer[engine.Engine]
+	sched  sched.Scheduler
+
+	mu        sync.Mutex
+	deletions map[protocol.Hash]deletion
+}
+
+// New makes a backend.
+func New(e *engine.Engine, s sched.Scheduler) *Backend {
+	b := &Backend{sched: s}
+	b.Swap(e)
+	return b
+}
+
+// Swap goes on with another engine, and so with another store; deletions that
+// were made under keys are forgotten with the old one. Calls that are under way
+// end on the engine they began with.
+func (b *Backend) Swap(e *engine.Engine) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.engine.Store(e)
+	b.deletions = map[protocol.Hash]deletion{}
+}
+
+var _ service.Backend = (*Backend)(nil)
+
+// Submit accepts a write. A deletion that holds the key is another command.
+func (b *Backend) Submit(ctx context.Context, w service.Write) (service.Task, bool, error) {
+	c := b.command(w)
+	if w.Scope.Service == service.ServiceFishMem && w.Key != "" && b.deletedUnder(w.Workspace, w.Key) {
+		return service.Task{}, false, service.ErrConflict
+	}
+	got, err := b.engine.Load().Submit(ctx, w.Workspace, c)
+	if err != nil {
+		return service.Task{}, false, refusal(err)
+	}
+	task, err := b.view(ctx, got.Task)
+	return task, got.Replayed, err
+}
+
+func (b *Backend) command(w service.Write) protocol.Command {
+	c := protocol.Command{
+		Kind: kinds[w.Operation], Scope: scopeOf(w.Scope), Text: w.Text, Speaker: w.Speaker, OccurredAt: w.OccurredAt,
+		EventDate: w.EventDate, Metadata: w.Metadata, Source: w.Source, EventType: w.EventType, SessionID: w.SessionID,
+		Tags: w.Tags, TTL: w.TTL, Importance: &w.Importance, KeepSimilar: w.NoDedup,
+	}
+	for _, m := range w.Messages {
+		c.Messages = append(c.Messages, protocol.Message(m))
+	}
+	switch w.Operation {
+	case service.OpAdd:
+		c.ClientRef = w.Key
+	case service.OpInfer, service.OpVerbatim:
+		c.Key = w.Key
+		if c.Key == "" {
+			// Nobody can send this key: a header value holds no NUL.
+			c.Key = "\x00" + b.random()
+		}
+	}
+	return c
+}
+
+func (b *Backend) random() string {
+	var raw [16]byte
+	for i := 0; i < len(raw); i += 8 {
+		n := b.sched.Uint64()
+		for j := range 8 {
+			raw[i+j] = byte(n >> (8 * j))
+		}
+	}
+	return hex.EncodeToString(raw[:])
+}
+
+// Await gives the task as it is when the time is over.
+func (b *Backend) Await(ctx context.Context, workspace, id string, wait time.Duration, done func(service.Task) bool) (service.Task, error) {
+	t, err := b.engine.Load().Await(ctx, workspace, id, wait, func(t protocol.Task) bool { return done(plain(t)) })
+	if err != nil && !errors.Is(err, sched.ErrElapsed) {
+		return service.Task{}, refusal(err)
+	}
+	return b.view(ctx, t)
+}
+
+// Task reads one task.
+func (b *Backend) Task(ctx context.Context, workspace, id string) (service.Task, error) {
+	t, err := b.engine.Load().Task(ctx, workspace, id)
+	if err != nil {
+		return service.Task{}, refusal(err)
+	}
+	return plain(t), nil
+}
+
+// Tasks lists inferred writes.
+func (b *Backend) Tasks(ctx context.Context, workspace string, state service.State, page service.Page) ([]service.Task, error) {
+	events, err := b.engine.Load().Events(ctx, workspace, protocol.State(state), place(page), page.Limit)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	out := make([]service.Task, len(events))
+	for i, e := range events {
+		out[i] = ofEvent(e)
+	}
+	return out, nil
+}
+
+// Redrive starts a task again.
+func (b *Backend) Redrive(ctx context.Context, workspace, id string) (service.Task, error) {
+	t, err := b.engine.Load().Redrive(ctx, workspace, id)
+	if err != nil {
+		return service.Task{}, refusal(err)
+	}
+	return plain(t), nil
+}
+
+func refusal(err error) error {
+	var short *protocol.InsufficientError
+	switch {
+	case errors.As(err, &short) && short.Account.Unit == protocol.Adds && !short.Strict:
+		return service.ErrQuotaSilent
+	case errors.As(err, &short) && short.Account.Unit == protocol.Adds:
+		return service.ErrQuotaStrict
+	case errors.Is(err, protocol.ErrInsufficient):
+		return service.ErrCredits
+	case errors.Is(err, protocol.ErrConflict):
+		return service.ErrConflict
+	case errors.Is(err, protocol.ErrNotRetryable):
+		return service.ErrNotRetryable
+	case errors.Is(err, protocol.ErrNotFound):
+		return service.ErrNotFound
+	}
+	return err
+}
+
+var kinds = map[service.Operation]protocol.Kind{
+	service.OpAdd: protocol.MemorySyncAdd, service.OpTurn: protocol.Turn, service.OpInfer: protocol.Infer, service.OpVerbatim: protocol.Verbatim,
+}
+
+// OperationOf is a task's kind in the service's words.
+func OperationOf(k protocol.Kind) service.Operation {
+	for op, kind := range kinds {
+		if kind == k {
+			return op
+		}
+	}
+	return service.Operation(k)
+}
+
+func scopeOf(s service.Scope) protocol.Scope {
+	if s.Service == service.ServiceMemorySync {
+		return protocol.Scope{Tenant: s.Tenant, Project: s.Project, EndUser: s.User}
+	}
+	return protocol.Scope{UserID: s.User, AgentID: s.Agent, RunID: s.Run}
+}
+
+func scopeView(w protocol.Wire, s protocol.Scope) service.Scope {
+	if w == protocol.MemorySync {
+		return service.Scope{Service: service.ServiceMemorySync, Tenant: s.Tenant, Project: s.Project, User: s.EndUser}
+	}
+	return service.Scope{Service: service.ServiceFishMem, User: s.UserID, Agent: s.AgentID, Run: s.RunID}
+}
+
+func place(p service.Page) *protocol.Place {
+	if p.ID == "" {
+		return nil
+	}
+	return &protocol.Place{Created: p.At, ID: p.ID}
+}
+
+func ofEvent(e protocol.Event) service.Task {
+	out := service.Task{
+		ID: e.ID, Operation: OperationOf(e.Kind), State: service.State(e.Status), Scope: scopeView(e.Kind.Wire(), e.Scope),
+		Attempts: e.Attempts, MaxAttempts: e.MaxAttempts, Failure: e.Error, FailureCode: e.ErrorCode, FailureClass: string(e.Class),
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, StartedAt: e.StartedAt, CompletedAt: e.CompletedAt, NextAttempt: e.NextAttempt,
+		Candidates: len(e.Results), Deduplicated: len(e.Results) > 0,
+	}
+	for _, r := range e.Results {
+		out.Deduplicated = out.Deduplicated && r.Existing
+		out.Records = append(out.Records, service.Record{ID: r.ID, Number: r.Number, Text: r.Text, TaskID: e.ID, Scope: out.Scope})
+	}
+	return out
+}
+
+func plain(t protocol.Task) service.Task { return ofEvent(protocol.EventOf(t)) }
+
+// view is plain with the whole first record of an add, which that answer
+// prints.
+func (b *Backend) view(ctx context.Context, t protocol.Task) (service.Task, error) {
+	out := plain(t)
+	if t.Kind != protocol.MemorySyncAdd {
+		return out, nil
+	}
+	for i := range out.Records {
+		r, err := b.engine.Load().RecordByNumber(ctx, t.Workspace, out.Records[i].Number)
+		switch {
+		case err == nil:
+			out.Records[i] = recordView(r)
+		case !errors.Is(err, protocol.ErrNotFound):
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func recordView(r protocol.Record) service.Record {
+	scope := scopeView(r.Wire, r.Scope)
+	return service.Record{
+		ID: r.ID, Number: r.Number, UserNumber: userNumber(scope), TaskID: r.TaskID, Scope: scope, Text: r.Text, Type: r.Type, Key: r.Key,
+		Importance: r.Importance, Metadata: r.Metadata, Source: r.Source, EventType: r.EventType, EventDate: r.EventDate, Tags: r.Tags,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
+	}
+}
+
+// userNumber stands for the user's row of the live service: the same for the
+// same tenant and end user.
+func userNumber(s service.Scope) int64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s.Tenant + "\x00" + s.User))
+	return int64(h.Sum32() >> 1)
+}

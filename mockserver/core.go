@@ -1,0 +1,144 @@
+package mockserver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/backend"
+	"github.com/memwrite/memwrite-go/internal/engine"
+	"github.com/memwrite/memwrite-go/internal/extract"
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/service"
+	"github.com/memwrite/memwrite-go/internal/store/memory"
+)
+
+// core is the protocol's part of a server: store and engine, which Reset and
+// Restore replace as a whole, and the faults that act on writes.
+type core struct {
+	*backend.Backend
+
+	srv        *Server
+	mu         sync.RWMutex
+	store      protocol.Store
+	engine     *engine.Engine
+	workspaces map[string]bool
+	script     Script
+}
+
+// firstNumber is the first id on /memory/*, the one the articles begin with.
+const firstNumber = 66437
+
+func newCore(s *Server) (*core, error) {
+	c := &core{srv: s}
+	return c, c.replace(memory.New(firstNumber))
+}
+
+// replace lets the core run on a store, with the workspace made if need be. The
+// old engine is closed outside the lock, which its runners may be waiting for.
+func (c *core) replace(store protocol.Store) error {
+	next := engine.New(engine.Config{
+		Store: store, Scheduler: c.srv.clock, Extractor: protocol.ExtractorFunc(c.extract), Comparer: comparer{},
+		Faults: c.srv.faults, Limits: c.srv.cfg.limits(),
+	})
+	c.mu.Lock()
+	oldStore, oldEngine := c.store, c.engine
+	c.store, c.engine, c.workspaces = store, next, map[string]bool{}
+	if c.Backend == nil {
+		c.Backend = backend.New(next, c.srv.clock)
+	}
+	c.Swap(next)
+	err := c.ensure(context.Background(), c.srv.Workspace)
+	next.Start()
+	c.mu.Unlock()
+	if oldEngine != nil {
+		oldEngine.Close()
+		_ = oldStore.Close()
+	}
+	return err
+}
+
+// ensure makes a workspace the first time it is used.
+func (c *core) ensure(ctx context.Context, id string) error {
+	if c.workspaces[id] {
+		return nil
+	}
+	cfg := c.srv.cfg
+	err := c.store.PutWorkspace(ctx, protocol.Workspace{ID: id, AddsPerMonth: cfg.adds, StrictQuota: cfg.strictQuota, Credits: cfg.credits})
+	c.workspaces[id] = err == nil
+	return err
+}
+
+func (c config) limits() engine.Limits {
+	l := engine.Limits{MaxAttempts: c.attempts}
+	if !c.realTimes {
+		l.Lease, l.RepairEvery = 500*time.Millisecond, 50*time.Millisecond
+		l.BackOff = protocol.BackOff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond}
+	}
+	return l
+}
+
+func (c *core) close() {
+	store, eng := c.now()
+	eng.Close()
+	_ = store.Close()
+}
+
+// now is the store and engine of this moment.
+func (c *core) now() (protocol.Store, *engine.Engine) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.store, c.engine
+}
+
+// Submit adds the faults that refuse a write before it is accepted.
+func (c *core) Submit(ctx context.Context, w service.Write) (service.Task, bool, error) {
+	matches := func(f *Fault) bool {
+		return f.Key == "" || f.Key == w.Key || (w.Operation == service.OpTurn && f.Key == w.Text)
+	}
+	if w.Scope.Service == service.ServiceFishMem {
+		if c.srv.faults.strike(matches, ExhaustCredits) != nil {
+			return service.Task{}, false, service.ErrCredits
+		}
+	} else if c.srv.faults.strike(matches, ExhaustQuota) != nil {
+		if c.srv.cfg.strictQuota {
+			return service.Task{}, false, service.ErrQuotaStrict
+		}
+		return service.Task{}, false, service.ErrQuotaSilent
+	}
+	c.mu.Lock()
+	err := c.ensure(ctx, w.Workspace)
+	c.mu.Unlock()
+	if err != nil {
+		return service.Task{}, false, err
+	}
+	return c.Backend.Submit(ctx, w)
+}
+
+// Redrive has to be paid anew, so the same fault refuses it.
+func (c *core) Redrive(ctx context.Context, workspace, id string) (service.Task, error) {
+	if c.srv.faults.strike(func(f *Fault) bool { return f.Key == "" }, ExhaustCredits) != nil {
+		return service.Task{}, service.ErrCredits
+	}
+	return c.Backend.Redrive(ctx, workspace, id)
+}
+
+// Usage is also asked of workspaces that have written nothing yet.
+func (c *core) Usage(ctx context.Context, workspace string) (service.Usage, error) {
+	c.mu.Lock()
+	err := c.ensure(ctx, workspace)
+	c.mu.Unlock()
+	if err != nil {
+		return service.Usage{}, err
+	}
+	return c.Backend.Usage(ctx, workspace)
+}
+
+// comparer compares by the words that carry meaning.
+type comparer struct{}
+
+func (comparer) Same(a, b string) bool { return extract.Same(a, b) }
+
+func (comparer) Score(query, text string) float64 {
+	return extract.Score(extract.Embed(query), extract.Embed(text))
+}

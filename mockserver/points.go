@@ -1,0 +1,76 @@
+package mockserver
+
+import (
+	"github.com/memwrite/memwrite-go/internal/protocol"
+)
+
+// At is where the engine asks whether something goes wrong now.
+func (f *faults) At(p protocol.Point, t protocol.Task) protocol.Fault {
+	switch p {
+	case protocol.Inference:
+		return f.provider(t)
+	case protocol.Projecting:
+		if f.strike(of(t), FailProjection) != nil {
+			return protocol.Fault{Act: protocol.FailWith, Failure: protocol.Fail(protocol.ProjectionError, "the vector store is away")}
+		}
+	case protocol.Wakeup:
+		return f.wakeup(t)
+	default:
+		return f.runner(p, t)
+	}
+	return protocol.Fault{}
+}
+
+// of matches the faults that are for a task: by its key, its reference or the
+// text of its turn, as long as the task still knows them.
+func of(t protocol.Task) func(*Fault) bool {
+	return func(f *Fault) bool {
+		if f.Key == "" {
+			return true
+		}
+		c := t.Command
+		return c != nil && (f.Key == c.Key || f.Key == c.ClientRef || (t.Kind == protocol.Turn && f.Key == c.Text))
+	}
+}
+
+func (f *faults) provider(t protocol.Task) protocol.Fault {
+	a := f.strike(of(t), ProviderTimeout, ProviderInvalid, ProviderDown)
+	if a == nil {
+		return protocol.Fault{}
+	}
+	failure := map[Kind]*protocol.Failure{
+		ProviderTimeout: protocol.Fail(protocol.ProviderTimeout, "the model did not answer in time"),
+		ProviderInvalid: protocol.Fail(protocol.InvalidOutput, "the model's answer is not a list of facts"),
+		ProviderDown:    protocol.Fail(protocol.Infrastructure, "the model cannot be reached"),
+	}[a.fault.Kind]
+	return protocol.Fault{Act: protocol.FailWith, Failure: failure}
+}
+
+func (f *faults) wakeup(t protocol.Task) protocol.Fault {
+	a := f.strike(of(t), LoseWakeup, DuplicateWakeup, DelayWakeup)
+	if a == nil {
+		return protocol.Fault{}
+	}
+	switch a.fault.Kind {
+	case LoseWakeup:
+		return protocol.Fault{Act: protocol.Lose}
+	case DuplicateWakeup:
+		return protocol.Fault{Act: protocol.Double}
+	}
+	return protocol.Fault{Act: protocol.Delay, Delay: int64(a.fault.Delay)}
+}
+
+func (f *faults) runner(p protocol.Point, t protocol.Task) protocol.Fault {
+	matches := of(t)
+	a := f.strike(func(fault *Fault) bool { return string(fault.Point) == string(p) && matches(fault) }, KillRunner, FreezeRunner, ExpireLease)
+	if a == nil {
+		return protocol.Fault{}
+	}
+	switch a.fault.Kind {
+	case KillRunner:
+		return protocol.Fault{Act: protocol.Kill}
+	case ExpireLease:
+		return protocol.Fault{Act: protocol.Expire}
+	}
+	return protocol.Fault{Act: protocol.Freeze, Release: a.gate}
+}

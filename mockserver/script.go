@@ -1,0 +1,69 @@
+package mockserver
+
+import (
+	"context"
+
+	"github.com/memwrite/memwrite-go/internal/extract"
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/service"
+)
+
+// Fact is one thing an extractor found in a text.
+type Fact struct {
+	Text string // in the extractor's words
+	Type string // fact, preference, ...; "" is fact
+	Key  string // what it is about: facts of one type and key are compared
+}
+
+// Script is an extractor of your own. It gets the text of an add or a turn, or
+// one message of a conversation, and gives what is worth keeping. With ok false
+// the server's own rules read the text. It may be called from many goroutines,
+// and again for a task whose runner died.
+type Script func(text string) (facts []Fact, ok bool)
+
+// SetScript replaces the extractor; nil puts the server's own rules back.
+func (s *Server) SetScript(script Script) {
+	s.core.mu.Lock()
+	defer s.core.mu.Unlock()
+	s.core.script = script
+}
+
+// extract reads what the end user said: the text, or the user's messages. What
+// an assistant said is context and no evidence about the user.
+func (c *core) extract(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
+	c.mu.RLock()
+	script := c.script
+	c.mu.RUnlock()
+	texts := []string{in.Text}
+	if len(in.Messages) > 0 {
+		texts = texts[:0]
+		for _, m := range in.Messages {
+			if m.Role == "user" {
+				texts = append(texts, m.Content)
+			}
+		}
+	} else if in.Kind == protocol.Turn {
+		texts[0] = service.PlainTurn(in.Text)
+	}
+	out := []protocol.Fact{}
+	for _, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if script != nil {
+			if facts, ok := script(text); ok {
+				for _, f := range facts {
+					if f.Type == "" {
+						f.Type = "fact"
+					}
+					out = append(out, protocol.Fact(f))
+				}
+				continue
+			}
+		}
+		for _, f := range extract.Facts(text) {
+			out = append(out, protocol.Fact(f))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,214 @@
+package mockserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/memwrite/memwrite-go/internal/sched"
+)
+
+// maxJournaled bounds the part of a body that is read ahead, for the journal
+// and for finding its identity. The service reads on from there.
+const maxJournaled = 1 << 20
+
+// serve is the way of every request: journal, faults that strike before the
+// service, the service, faults that strike after it.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.closing.Load() {
+		panic(http.ErrAbortHandler)
+	}
+	s.active.Add(1)
+	defer s.active.Done()
+	if strings.HasPrefix(r.URL.Path, "/_control/") {
+		s.control(w, r)
+		return
+	}
+	ahead, readErr := io.ReadAll(io.LimitReader(r.Body, maxJournaled))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(ahead), failing{readErr, r.Body}), r.Body}
+
+	identity := identify(r, ahead)
+	header := r.Header.Clone()
+	header.Del("Authorization")
+	header.Del("X-API-Key")
+	entry := s.journal.open(&Request{
+		At: s.clock.Now(), Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery,
+		Header: header, Body: ahead, Identity: identity,
+	})
+	matches := func(f *Fault) bool {
+		return (f.Key == "" || f.Key == identity.String()) && (f.Route == "" || f.Route == entry.Route())
+	}
+	if a := s.faults.strike(matches, Reset, Status, IdempotencyIncomplete, ReservationInProgress); a != nil {
+		s.before(w, r, entry, a)
+		return
+	}
+
+	out := &buffered{header: http.Header{}}
+	s.svc.ServeHTTP(out, r)
+	s.journal.change(func() { entry.Status, entry.AnswerBody = out.status, bytes.Clone(out.body.Bytes()) })
+	if r.Context().Err() != nil {
+		s.journal.change(func() { entry.Dropped = true })
+		panic(http.ErrAbortHandler)
+	}
+	if a := s.faults.strike(matches, DropResponse, Truncate, Stall); a != nil {
+		s.after(w, r, entry, a, out)
+		return
+	}
+	out.send(w, -1)
+}
+
+// failing goes on with a body after the part that was read ahead.
+type failing struct {
+	err  error
+	rest io.Reader
+}
+
+func (f failing) Read(p []byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	return f.rest.Read(p)
+}
+
+// before answers in the service's place.
+func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *Request, a *Armed) {
+	f := a.fault
+	s.journal.change(func() { entry.Fault = f.Kind; entry.Dropped = f.Kind == Reset })
+	status, code, message := http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "the service is away"
+	switch f.Kind {
+	case Reset:
+		reset(w)
+		return
+	case IdempotencyIncomplete:
+		status, code, message = http.StatusConflict, "IDEMPOTENCY_INCOMPLETE", "an operation with this key is still running"
+	case ReservationInProgress:
+		status, code, message = http.StatusConflict, "USAGE_RESERVATION_IN_PROGRESS", "a twin of this request is reserving"
+	case Status:
+		if f.Code != 0 {
+			status = f.Code
+		}
+		if status == http.StatusTooManyRequests {
+			code, message = "RATE_LIMIT_EXCEEDED", "Rate limit exceeded (per-minute)."
+		}
+	}
+	out := &buffered{header: http.Header{}}
+	if f.RetryAfter != "" {
+		out.header.Set("Retry-After", f.RetryAfter)
+	}
+	out.header.Set("Content-Type", "application/json")
+	out.WriteHeader(status)
+	body := f.Body
+	if body == "" {
+		body = faultBody(r.URL.Path, status, code, message, f.RetryAfter)
+	}
+	_, _ = io.WriteString(out, body)
+	s.journal.change(func() { entry.Status, entry.AnswerBody = status, []byte(body) })
+	out.send(w, -1)
+}
+
+// faultBody is an error in the shape of the wire that was called.
+func faultBody(path string, status int, code, message, retryAfter string) string {
+	requestID := token()
+	var body any = map[string]any{"code": code, "message": message, "request_id": requestID}
+	if strings.HasPrefix(path, "/memory/") || strings.HasPrefix(path, "/v1/memory/") || strings.HasPrefix(path, "/org/") || path == "/health" {
+		inner := map[string]any{"code": code, "message": message}
+		if n, err := strconv.Atoi(retryAfter); err == nil && status == http.StatusTooManyRequests {
+			inner["retry_after"] = n
+		}
+		body = map[string]any{"error": inner, "request_id": requestID}
+	} else if status == http.StatusTooManyRequests {
+		body = map[string]any{"code": "RATE_LIMITED", "message": "too many requests", "request_id": requestID}
+	}
+	out, _ := json.Marshal(body)
+	return string(out) + "\n"
+}
+
+// after keeps the answer of work that is done from its caller.
+func (s *Server) after(w http.ResponseWriter, r *http.Request, entry *Request, a *Armed, out *buffered) {
+	f := a.fault
+	s.journal.change(func() { entry.Fault = f.Kind })
+	lost := func() {
+		s.journal.change(func() { entry.Dropped = true })
+		panic(http.ErrAbortHandler)
+	}
+	switch f.Kind {
+	case DropResponse:
+		lost()
+	case Truncate:
+		out.send(w, f.Bytes)
+		lost()
+	case Stall:
+		d := f.Delay
+		if d <= 0 {
+			d = sched.Forever
+		}
+		if err := s.clock.Wait(r.Context(), d, a.gate); err != nil && !errors.Is(err, sched.ErrElapsed) {
+			lost()
+		}
+		if s.closing.Load() {
+			lost()
+		}
+		out.send(w, -1)
+	}
+}
+
+// reset closes the connection so that the caller sees a reset and no answer.
+func reset(w http.ResponseWriter) {
+	if h, ok := w.(http.Hijacker); ok {
+		if conn, _, err := h.Hijack(); err == nil {
+			if tcp, ok := conn.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0)
+			}
+			_ = conn.Close()
+			return
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// buffered holds an answer until it is known what becomes of it.
+type buffered struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (b *buffered) Header() http.Header { return b.header }
+
+func (b *buffered) WriteHeader(status int) {
+	if b.status == 0 {
+		b.status = status
+	}
+}
+
+func (b *buffered) Write(p []byte) (int, error) {
+	b.WriteHeader(http.StatusOK)
+	return b.body.Write(p)
+}
+
+// send writes the answer; with cut >= 0 only so many bytes of its body, below
+// the length its header promises.
+func (b *buffered) send(w http.ResponseWriter, cut int) {
+	h := w.Header()
+	for k, v := range b.header {
+		h[k] = v
+	}
+	h.Set("Content-Length", strconv.Itoa(b.body.Len()))
+	body := b.body.Bytes()
+	if cut >= 0 {
+		body = body[:min(cut, max(len(body)-1, 0))]
+	}
+	w.WriteHeader(max(b.status, http.StatusOK))
+	_, _ = w.Write(body)
+	if f, ok := w.(http.Flusher); ok && cut >= 0 {
+		f.Flush()
+	}
+}
