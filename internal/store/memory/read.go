@@ -1,0 +1,168 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+)
+
+func (s *Store) NextDue(context.Context) (time.Time, bool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.due) == 0 {
+		return time.Time{}, false, nil
+	}
+	return s.due[0].at, true, nil
+}
+
+func (s *Store) Task(_ context.Context, id string) (protocol.Task, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if r := s.tasks[id]; r != nil {
+		return r.task, nil
+	}
+	return protocol.Task{}, protocol.ErrNotFound
+}
+
+func (s *Store) TaskByIdentity(_ context.Context, h protocol.Hash) (protocol.Task, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if id, ok := s.identities[h]; ok {
+		return s.tasks[id].task, nil
+	}
+	return protocol.Task{}, protocol.ErrNotFound
+}
+
+func (s *Store) Tasks(_ context.Context, q protocol.TaskQuery) ([]protocol.Task, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sp := s.spaces[q.Workspace]
+	if sp == nil {
+		return nil, nil
+	}
+	var out []protocol.Task
+	sp.tasks.newest(q.After, func(r *row) bool {
+		if (len(q.Kinds) == 0 || slices.Contains(q.Kinds, r.task.Kind)) && (q.State == "" || q.State == r.task.State) {
+			out = append(out, r.task)
+		}
+		return q.Limit == 0 || len(out) < q.Limit
+	})
+	return out, nil
+}
+
+func (s *Store) Transitions(_ context.Context, workspace string, after int64, limit int) ([]protocol.Transition, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sp := s.spaces[workspace]
+	if sp == nil {
+		return nil, nil
+	}
+	rest := sp.transitions[sort.Search(len(sp.transitions), func(i int) bool { return sp.transitions[i].Position > after }):]
+	if limit > 0 && len(rest) > limit {
+		rest = rest[:limit]
+	}
+	return slices.Clone(rest), nil
+}
+
+func (s *Store) Record(_ context.Context, workspace, id string) (protocol.Record, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sp := s.spaces[workspace]; sp != nil && sp.records[id] != nil {
+		return *sp.records[id], nil
+	}
+	return protocol.Record{}, protocol.ErrNotFound
+}
+
+func (s *Store) RecordByNumber(_ context.Context, workspace string, n int64) (protocol.Record, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sp := s.spaces[workspace]; sp != nil && sp.byNumber[n] != nil {
+		return *sp.byNumber[n], nil
+	}
+	return protocol.Record{}, protocol.ErrNotFound
+}
+
+func (s *Store) Records(_ context.Context, q protocol.RecordQuery) ([]protocol.Record, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sp := s.spaces[q.Workspace]
+	os := owners(q.Wire, q.Scope)
+	if sp == nil || len(os) == 0 || sp.byOwner[os[0]] == nil {
+		return nil, nil
+	}
+	var out []protocol.Record
+	sp.byOwner[os[0]].newest(q.After, func(r *protocol.Record) bool {
+		if r.Live(q.Now) && matches(r.Scope, q.Scope) && (!q.Projected || r.Projected) {
+			out = append(out, *r)
+		}
+		return q.Limit == 0 || len(out) < q.Limit
+	})
+	return out, nil
+}
+
+func (s *Store) Similar(_ context.Context, workspace string, w protocol.Wire, sc protocol.Scope, typ, key string, now time.Time) ([]protocol.Record, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sp := s.spaces[workspace]
+	if sp == nil {
+		return nil, nil
+	}
+	var out []protocol.Record
+	for _, r := range sp.byTopic[topic{w, sc, typ, key}] {
+		if r.Live(now) {
+			out = append(out, *r)
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) Balance(_ context.Context, a protocol.Account) (protocol.Balance, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sp := s.spaces[a.Workspace]; sp != nil {
+		return sp.ledger.balances[a], nil
+	}
+	return protocol.Balance{}, nil
+}
+
+func (s *Store) Entries(_ context.Context, workspace string) ([]protocol.Entry, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sp := s.spaces[workspace]; sp != nil {
+		return slices.Clone(sp.ledger.entries), nil
+	}
+	return nil, nil
+}
+
+// Snapshot copies everything, tasks and records by creation and transitions by
+// position.
+func (s *Store) Snapshot(context.Context) (protocol.Snapshot, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := protocol.Snapshot{Identities: maps.Clone(s.identities)}
+	for _, id := range slices.Sorted(maps.Keys(s.spaces)) {
+		sp := s.spaces[id]
+		out.Workspaces = append(out.Workspaces, sp.workspace)
+		for _, r := range sp.tasks.rows {
+			out.Tasks = append(out.Tasks, r.task)
+		}
+		for _, r := range sp.records {
+			out.Records = append(out.Records, *r)
+		}
+		out.Entries = append(out.Entries, sp.ledger.entries...)
+		for _, b := range sp.ledger.balances {
+			out.Balances = append(out.Balances, b)
+		}
+		out.Transitions = append(out.Transitions, sp.transitions...)
+	}
+	slices.SortFunc(out.Records, func(a, b protocol.Record) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(out.Transitions, func(a, b protocol.Transition) int { return cmp.Compare(a.Position, b.Position) })
+	return out, nil
+}
