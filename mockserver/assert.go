@@ -61,7 +61,7 @@ func (s *Server) StoredOnce(t TB, key string) {
 	t.Helper()
 	made := 0
 	texts := map[string]int{}
-	for _, task := range s.tasksOf(key) {
+	for _, task := range s.TasksOf(key) {
 		if task.Stored > 0 {
 			made++
 		}
@@ -87,7 +87,7 @@ func (s *Server) StoredOnce(t TB, key string) {
 func (s *Server) ChargedOnce(t TB, key string) {
 	t.Helper()
 	var sum Ledger
-	for _, task := range s.tasksOf(key) {
+	for _, task := range s.TasksOf(key) {
 		l := s.ledgerOf(task.ID)
 		sum.Settled += l.Settled
 		sum.Open += l.Open
@@ -148,7 +148,7 @@ func (s *Server) near(m Match) string {
 
 func (s *Server) taskLines(key string) string {
 	var out strings.Builder
-	for _, t := range s.tasksOf(key) {
+	for _, t := range s.TasksOf(key) {
 		fmt.Fprintf(&out, "  task %s %s %s, %d attempts, %d records %s\n", t.ID, t.Operation, t.State, t.Attempts, t.Stored, t.Failure)
 	}
 	return out.String()

@@ -196,10 +196,10 @@ func (s *Server) byIdentity(h protocol.Hash) (Task, bool) {
 	return found, ok
 }
 
-// tasksOf finds the tasks of an identity as a caller writes it: an
+// TasksOf finds the tasks of an identity as a caller writes it: an
 // Idempotency-Key, a client_ref or the text of a turn, of any end user that the
 // journal knows.
-func (s *Server) tasksOf(key string) []Task {
+func (s *Server) TasksOf(key string) []Task {
 	hashes := map[string]bool{protocol.CommandKey(s.Workspace, key).String(): true}
 	for _, r := range s.Journal() {
 		id := r.Identity

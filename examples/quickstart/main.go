@@ -1,0 +1,115 @@
+// Quickstart writes a file of support notes through a queue worker against a
+// server that misbehaves, and then reads from the server's own books what
+// became of each note.
+//
+//	go run ./examples/quickstart
+//
+// With -memorysync-url and -fishmem-url, and the keys in MEMORYSYNC_API_KEY and
+// FISHMEM_API_KEY, it does the same against live services after a typed yes.
+// Live services show no ledger, so the counts are then the client's own.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/memwrite/memwrite-go"
+)
+
+//go:embed notes.jsonl
+var embedded []byte
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		os.Exit(1)
+	}
+}
+
+// errUntrue says that the last line is not what it has to be.
+var errUntrue = errors.New("the books do not add up")
+
+func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	file := flags.String("notes", "", "read the notes from this `file` instead of the built-in ones")
+	memorySync := flags.String("memorysync-url", "", "write to this MemorySync `URL`; the key comes from MEMORYSYNC_API_KEY")
+	fishMem := flags.String("fishmem-url", "", "write to this FishMem `URL`; the key comes from FISHMEM_API_KEY")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	notes, err := load(*file)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 55*time.Second)
+	defer cancel()
+	if *memorySync != "" || *fishMem != "" {
+		return live(ctx, notes, *memorySync, *fishMem, in, out)
+	}
+	return local(ctx, notes, out)
+}
+
+func load(file string) ([]Note, error) {
+	if file == "" {
+		return readNotes(bytes.NewReader(embedded))
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readNotes(f)
+}
+
+// live writes to real services. Everything it prints is the client's belief.
+func live(ctx context.Context, notes []Note, memorySync, fishMem string, in io.Reader, out io.Writer) error {
+	if memorySync == "" || fishMem == "" {
+		return errors.New("the notes use both services: give -memorysync-url and -fishmem-url")
+	}
+	fmt.Fprintf(out, "This writes %d notes to %s and %s, and they stay there. Type yes to go on: ", len(notes), memorySync, fishMem)
+	answer, _ := bufio.NewReader(in).ReadString('\n')
+	if strings.TrimSpace(answer) != "yes" {
+		return errors.New("nothing was written")
+	}
+	client, err := memwrite.New(
+		memwrite.WithMemorySync(memorySync, os.Getenv("MEMORYSYNC_API_KEY")),
+		memwrite.WithFishMem(fishMem, os.Getenv("FISHMEM_API_KEY")),
+		memwrite.WithVerifyText(true),
+	)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	w := write(ctx, client, notes)
+	rows := believed(notes, w)
+	printTable(out, rows)
+	total := count(rows)
+	total.balance = "unknown"
+	fmt.Fprintln(out, total)
+	return nil
+}
+
+// write takes every note from the queue to its end.
+func write(ctx context.Context, client *memwrite.Client, notes []Note) *worker {
+	w := &worker{
+		client:   client,
+		queue:    newQueue(notes, func(n Note) bool { return n.Line%4 == 0 }),
+		tenant:   "default",
+		patience: 3 * time.Second,
+		told:     make(map[int]*told),
+	}
+	w.run(ctx, 4)
+	return w
+}
