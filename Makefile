@@ -23,8 +23,8 @@ race: ## the same under the race detector, in the short form
 	go test -short -race work
 
 .PHONY: modules
-modules: ## build and test each module on its own, without the workspace
-	@for m in $(MODULES); do echo "-- $$m"; (cd $$m && GOWORK=off go vet ./... && GOWORK=off go test -short ./...); done
+modules: ## each module on its own, without the workspace: tidy, vet, tests
+	@for m in $(MODULES); do echo "-- $$m"; (cd $$m && GOWORK=off go mod tidy -diff && GOWORK=off go vet ./... && GOWORK=off go test -short ./...); done
 
 .PHONY: lint
 lint: ## formatting, vet, linters, and who may import whom
