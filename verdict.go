@@ -68,7 +68,7 @@ func VerdictOf(err error) Verdict {
 		}
 		return Verdict{Action: RetryAfter, Reason: "not an error of this package"}
 	}
-	if errors.Is(err, context.Canceled) && !decided(e.Kind) {
+	if e.Kind == KindCanceled || errors.Is(err, context.Canceled) && !decided(e.Kind) {
 		return Verdict{Action: GiveBack, Reason: "the caller stopped; the write keeps its identity"}
 	}
 	switch e.Kind {
