@@ -107,7 +107,9 @@ func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *Request, 
 	out.WriteHeader(status)
 	body := f.Body
 	if body == "" {
-		body = faultBody(r.URL.Path, status, code, message, f.RetryAfter)
+		requestID := token()
+		out.header.Set("X-Request-ID", requestID)
+		body = faultBody(r.URL.Path, status, code, message, f.RetryAfter, requestID)
 	}
 	_, _ = io.WriteString(out, body)
 	s.journal.change(func() { entry.Status, entry.AnswerBody = status, []byte(body) })
@@ -115,8 +117,7 @@ func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *Request, 
 }
 
 // faultBody is an error in the shape of the wire that was called.
-func faultBody(path string, status int, code, message, retryAfter string) string {
-	requestID := token()
+func faultBody(path string, status int, code, message, retryAfter, requestID string) string {
 	var body any = map[string]any{"code": code, "message": message, "request_id": requestID}
 	if strings.HasPrefix(path, "/memory/") || strings.HasPrefix(path, "/v1/memory/") || strings.HasPrefix(path, "/org/") || path == "/health" {
 		inner := map[string]any{"code": code, "message": message}
