@@ -32,7 +32,7 @@ var embedded []byte
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
+	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
@@ -41,7 +41,7 @@ func main() {
 // errUntrue says that the last line is not what it has to be.
 var errUntrue = errors.New("the books do not add up")
 
-func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	file := flags.String("notes", "", "read the notes from this `file` instead of the built-in ones")
 	memorySync := flags.String("memorysync-url", "", "write to this MemorySync `URL`; the key comes from MEMORYSYNC_API_KEY")
@@ -53,12 +53,15 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if *memorySync != "" || *fishMem != "" {
+		return live(ctx, notes,
+			memwrite.WithMemorySync(*memorySync, getenv("MEMORYSYNC_API_KEY")),
+			memwrite.WithFishMem(*fishMem, getenv("FISHMEM_API_KEY")),
+			in, out)
+	}
 	ctx, cancel := context.WithTimeout(ctx, 55*time.Second)
 	defer cancel()
-	if *memorySync != "" || *fishMem != "" {
-		return live(ctx, notes, *memorySync, *fishMem, in, out)
-	}
-	return local(ctx, notes, out)
+	return local(ctx, notes, *file == "", out)
 }
 
 func load(file string) ([]Note, error) {
@@ -74,42 +77,42 @@ func load(file string) ([]Note, error) {
 }
 
 // live writes to real services. Everything it prints is the client's belief.
-func live(ctx context.Context, notes []Note, memorySync, fishMem string, in io.Reader, out io.Writer) error {
-	if memorySync == "" || fishMem == "" {
-		return errors.New("the notes use both services: give -memorysync-url and -fishmem-url")
-	}
-	fmt.Fprintf(out, "This writes %d notes to %s and %s, and they stay there. Type yes to go on: ", len(notes), memorySync, fishMem)
-	answer, _ := bufio.NewReader(in).ReadString('\n')
-	if strings.TrimSpace(answer) != "yes" {
-		return errors.New("nothing was written")
-	}
-	client, err := memwrite.New(
-		memwrite.WithMemorySync(memorySync, os.Getenv("MEMORYSYNC_API_KEY")),
-		memwrite.WithFishMem(fishMem, os.Getenv("FISHMEM_API_KEY")),
-		memwrite.WithVerifyText(true),
-	)
+func live(ctx context.Context, notes []Note, memorySync, fishMem memwrite.Option, in io.Reader, out io.Writer) error {
+	// A URL or a key that is missing is told here, before anything is asked.
+	client, err := memwrite.New(memorySync, fishMem, memwrite.WithVerifyText(true))
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	w := write(ctx, client, notes)
+	fmt.Fprintf(out, "This writes %d notes to live services, where they stay. Type yes to go on: ", len(notes))
+	answer, _ := bufio.NewReader(in).ReadString('\n')
+	fmt.Fprintln(out)
+	if strings.TrimSpace(answer) != "yes" {
+		return errors.New("not confirmed, so nothing was written")
+	}
+	// One worker and long waits: a free plan allows two calls a second, and a
+	// failed attempt there is run again only after a minute.
+	w := write(ctx, client, notes, 1, 2*time.Minute)
 	rows := believed(notes, w)
-	printTable(out, rows)
 	total := count(rows)
 	total.balance = "unknown"
+	printTable(out, rows)
 	fmt.Fprintln(out, total)
+	if total.lost > 0 {
+		return errUntrue
+	}
 	return nil
 }
 
 // write takes every note from the queue to its end.
-func write(ctx context.Context, client *memwrite.Client, notes []Note) *worker {
+func write(ctx context.Context, client *memwrite.Client, notes []Note, workers int, patience time.Duration) *worker {
 	w := &worker{
 		client:   client,
 		queue:    newQueue(notes, func(n Note) bool { return n.Line%4 == 0 }),
 		tenant:   "default",
-		patience: 3 * time.Second,
+		patience: patience,
 		told:     make(map[int]*told),
 	}
-	w.run(ctx, 4)
+	w.run(ctx, workers)
 	return w
 }

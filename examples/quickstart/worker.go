@@ -20,7 +20,6 @@ type worker struct {
 	client   *memwrite.Client
 	queue    *queue
 	tenant   string
-	tries    int           // of the client; a write that needs more comes back by redelivery
 	patience time.Duration // how long one delivery waits for an inferred note
 
 	mu   sync.Mutex
