@@ -87,8 +87,8 @@ type Result struct {
 // Failure is the one error Do returns.
 type Failure struct {
 	Op       string
-	Answer   *Answer  // the last answer; nil if there never was one. Of an unsent call: the one that closed the way
-	Decision Decision // about Answer or, when the last try had none, about that
+	Answer   *Answer  // the last answer there was, maybe not of the last try; nil if none. Of an unsent call: the one that closed the way
+	Decision Decision // about the last try, which may have had no answer
 	Tries    int
 	Wait     time.Duration // how long to wait before the call is made again; 0 if nothing asks for it
 	Cause    error         // the context's cause or the transport's error; nil when the answer says it all

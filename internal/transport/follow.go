@@ -140,6 +140,9 @@ func (r *run) failure(cause error) *Failure {
 	if f.Cause == nil {
 		f.Cause = r.err
 	}
+	if f.Answer == nil {
+		f.Answer = r.earlier
+	}
 	if f.Unsent && f.Decision == (Decision{}) {
 		f.Decision = Decision{Class: Server, Reason: "unsent"}
 		if last := r.c.gate.lastWord(); last != nil {

@@ -29,17 +29,17 @@ func TestGate(t *testing.T) {
 		var calls sync.WaitGroup
 		var results [10]error
 		b.shutGate(t, &calls, &results)
-		tokens := b.budget.tokens
+		tokens := b.tokens()
 		errs := make([]error, 20)
 		for i := range errs {
 			time.Sleep(100 * time.Millisecond)
 			calls.Go(func() { _, errs[i] = b.call(t.Context(), strconv.Itoa(i)) })
 		}
 		time.Sleep(10 * time.Second)
-		if b.budget.tokens != tokens {
-			t.Errorf("waiting took %d tokens", tokens-b.budget.tokens)
+		if left := b.tokens(); left != tokens {
+			t.Errorf("waiting took %d tokens", tokens-left)
 		}
-		if probes := len(b.sent) - 10; probes < 3 || probes > 60 {
+		if probes := len(b.sentAt()) - 10; probes < 3 || probes > 60 {
 			t.Errorf("%d probes in 12 s", probes)
 		}
 		calls.Wait()
@@ -196,8 +196,8 @@ func TestPause(t *testing.T) {
 		b := newBench(t, Policy{Pause: PausePolicy{Off: true}}, limited)
 		go func() { _, _ = b.call(t.Context(), "") }()
 		time.Sleep(time.Second)
-		if _, err := b.call(t.Context(), ""); err != nil || b.sent[1] != time.Second {
-			t.Errorf("%v, sent at %v", err, b.sent)
+		if _, err := b.call(t.Context(), ""); err != nil || b.sentAt()[1] != time.Second {
+			t.Errorf("%v, sent at %v", err, b.sentAt())
 		}
 		time.Sleep(time.Minute)
 	})

@@ -33,6 +33,7 @@ type run struct {
 	// about the last try
 	answer   *Answer
 	err      error
+	earlier  *Answer // the last answer of the tries before
 	decision Decision
 
 	// what follows
@@ -149,6 +150,9 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header = req.Header.Clone()
 	r.tries++
 	out.Header["Memwrite-Try"] = []string{strconv.Itoa(r.tries)}
+	if r.answer != nil {
+		r.earlier = r.answer
+	}
 	r.answer, r.err = nil, nil
 
 	began := r.c.sched.Now()
@@ -230,5 +234,13 @@ func (r *run) wait(time.Duration, time.Duration, int, *http.Response) time.Durat
 	return 0
 }
 
-// proceed is the library's PrepareRetry.
-func (r *run) proceed(*http.Request) error { return r.stop }
+// proceed is the library's PrepareRetry: the last moment before the next try.
+// The library looks at the context and at its own timer of nothing at once, and
+// takes either.
+func (r *run) proceed(*http.Request) error {
+	if r.stop == nil && r.ctx.Err() != nil {
+		r.c.gate.abandon(r.pass)
+		r.stop = context.Cause(r.ctx)
+	}
+	return r.stop
+}

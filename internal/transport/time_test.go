@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -66,6 +67,18 @@ func (b *bench) call(ctx context.Context, name string) (*Result, error) {
 	req, _ := http.NewRequest(http.MethodPost, "http://server.example/write?q=1", nil)
 	req.Header.Set("Name", name)
 	return b.Do(ctx, Call{Op: "write", Request: req, Safe: name != "unsafe"})
+}
+
+func (b *bench) sentAt() []time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.sent)
+}
+
+func (b *bench) tokens() int {
+	b.budget.mu.Lock()
+	defer b.budget.mu.Unlock()
+	return b.budget.tokens
 }
 
 func (b *bench) count(kind EventKind) (n int) {
@@ -228,6 +241,26 @@ func TestServerWaitIsObeyedOrRefused(t *testing.T) {
 			}
 		})
 	}
+	bubble(t, "the deadline ends a try: the answer of the try before is kept", func(t *testing.T) {
+		b := newBench(t, Policy{}, func(n int, req *http.Request) (int, http.Header, error) {
+			if n == 0 {
+				return 503, nil, nil
+			}
+			<-req.Context().Done()
+			return 0, nil, req.Context().Err()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := b.call(ctx, "")
+		f := failureOf(t, err)
+		if !errors.Is(err, context.DeadlineExceeded) || f.Answer == nil || f.Answer.Status != 503 || f.Tries != 2 || f.Decision.Class != NoAnswer {
+			t.Errorf("%+v", f)
+		}
+		time.Sleep(time.Minute)
+		if len(b.sent) != 2 {
+			t.Errorf("%d requests after the end", len(b.sent)-2)
+		}
+	})
 	bubble(t, "cancelling ends a wait at once, with the cause and the answer", func(t *testing.T) {
 		b := newBench(t, Policy{}, always(503, "60"))
 		cause := errors.New("the worker shuts down")
