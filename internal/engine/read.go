@@ -134,8 +134,7 @@ func (e *Engine) Search(ctx context.Context, q protocol.RecordQuery, query strin
 }
 
 // Forget makes a record a tombstone: its id stays taken, its text is gone. A
-// second call is ErrNotFound. scope's empty fields match any record. What it
-// was charged stays charged, and its reference stays ingested.
+// second call is ErrNotFound. What it was charged stays charged, and its reference stays ingested.
 func (e *Engine) Forget(ctx context.Context, r protocol.Record) error {
 	now := e.sched.Now()
 	cur, err := e.store.Record(ctx, r.Workspace, r.ID)

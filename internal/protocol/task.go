@@ -38,9 +38,7 @@ type Task struct {
 
 	Identity    Identity
 	Fingerprint Hash
-	// Key is the caller's own name for the command as a hash only; see
-	// Identity. Command is nil once the task SUCCEEDED.
-	Command *Command
+	Command     *Command // the raw input; nil once the task SUCCEEDED
 
 	State       State
 	Version     int64 // +1 with every write
