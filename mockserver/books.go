@@ -124,6 +124,14 @@ var operations = map[protocol.Kind]string{
 	protocol.MemorySyncAdd: "add", protocol.Turn: "turn", protocol.Infer: "infer", protocol.Verbatim: "verbatim",
 }
 
+// Check holds everything that is stored against the protocol's invariants: one
+// task for a command, records if and only if it succeeded, one end for each
+// reservation, plans that never change. nil is what a test wants at its end.
+func (s *Server) Check() error {
+	_, eng := s.core.now()
+	return eng.Check(context.Background())
+}
+
 // Ledger sums what was reserved, settled and released, of all workspaces.
 func (s *Server) Ledger() Ledger { return ledgerIn(s.snapshot(), "") }
 

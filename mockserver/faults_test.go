@@ -37,6 +37,9 @@ func TestARunnerMayDieAnywhere(t *testing.T) {
 				}
 				srv.StoredOnce(t, "k")
 				srv.ChargedOnce(t, "k")
+				if err := srv.Check(); err != nil {
+					t.Error(err)
+				}
 			})
 		}
 	}
