@@ -144,9 +144,6 @@ func (w *waiting) take(ev *Event) bool {
 func (w *waiting) next(s sight) time.Duration {
 	now := w.client.sched.Now()
 	since := now.Sub(w.changed)
-	if w.status == Retrying && since < retryingQuiet {
-		return max(retryingQuiet-since, s.hint)
-	}
 	if s.held && (!s.same || s.took >= time.Second) && s.hint == 0 {
 		// A request that is held again costs nothing. But a server that
 		// answers every one of them at once is polled like any other.
@@ -158,6 +155,11 @@ func (w *waiting) next(s sight) time.Duration {
 		if w.quick <= 3 {
 			return 0
 		}
+	}
+	// Only a server that is polled is left alone while it backs off: one that
+	// holds the request answers when the next attempt begins.
+	if w.status == Retrying && since < retryingQuiet {
+		return max(retryingQuiet-since, s.hint)
 	}
 	d := since / pollShare
 	d = d*3/4 + sched.Jitter(w.client.sched, d/2)
