@@ -37,8 +37,7 @@ type service struct {
 	value  string // the header's value: a secret
 	key    string // to scrub
 	tries  *transport.Client
-	// hasEvents tells the waits that the service holds events.
-	sched sched.Scheduler
+	sched  sched.Scheduler
 }
 
 // New makes a Client. At least one service must be configured; a call to the
