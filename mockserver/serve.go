@@ -17,6 +17,9 @@ import (
 // and for finding its identity. The service reads on from there.
 const maxJournaled = 1 << 20
 
+// maxDrained bounds what is read of a refused body before it is answered.
+const maxDrained = 8 << 20
+
 // serve is the way of every request: journal, faults that strike before the
 // service, the service, faults that strike after it.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -62,6 +65,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.after(w, r, entry, a, out)
 		return
 	}
+	// A caller that is still sending a body that was refused would see a reset
+	// in place of the answer, so the rest is read, up to a bound. The read
+	// timeout bounds it in time.
+	_, _ = io.CopyN(io.Discard, r.Body, maxDrained)
 	out.send(w, -1)
 }
 
