@@ -64,7 +64,10 @@ func (c *core) ensure(ctx context.Context, id string) error {
 		return nil
 	}
 	cfg := c.srv.cfg
-	err := c.store.PutWorkspace(ctx, protocol.Workspace{ID: id, AddsPerMonth: cfg.adds, StrictQuota: cfg.strictQuota, Credits: cfg.credits})
+	err := c.store.PutWorkspace(ctx, protocol.Workspace{
+		ID: id, AddsPerMonth: cfg.adds, StrictQuota: cfg.strictQuota, Credits: cfg.credits,
+		Extraction: protocol.ExtractionPolicy{InvalidOutputAttempts: cfg.invalid},
+	})
 	c.workspaces[id] = err == nil
 	return err
 }

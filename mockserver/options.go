@@ -23,6 +23,7 @@ type config struct {
 	strictQuota bool
 	realTimes   bool
 	attempts    int
+	invalid     int
 	service     service.Options
 }
 
@@ -56,6 +57,11 @@ func RealTimes() Option { return func(c *config) { c.realTimes = true } }
 
 // Attempts is how often a task is tried before it is FAILED; 5.
 func Attempts(n int) Option { return func(c *config) { c.attempts = n } }
+
+// InvalidOutputAttempts is the workspace's extraction policy: how many attempts
+// of a task may end in invalid output before it is FAILED. 0, the default, and
+// 1 both fail it at the first, since asking again may not repair it.
+func InvalidOutputAttempts(n int) Option { return func(c *config) { c.invalid = n } }
 
 // InlineWait is how long /memory/add waits for its task before it answers 503
 // with Retry-After: 1; 25 s.
