@@ -64,6 +64,10 @@ quickstart: ## write the support notes through faults, and count them
 outage: ## what an outage does to a server and to the calls of 1,000 callers
 	@go test ./internal/outage -run '^TestFigures$$' -count=1 -v -callers 1000 | grep -E '^(figure|ok|FAIL|panic)'
 
+.PHONY: waiting
+waiting: ## what waiting for 20,000 events costs in time and in requests
+	@go test ./internal/waiting -run '^TestFigures$$' -count=1 -v -events 20000 | grep -E '^(figure|ok|FAIL|panic)'
+
 .PHONY: ci
 ci: ## everything a change must pass
 	bash .ci/run

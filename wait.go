@@ -163,8 +163,8 @@ func (w *waiting) next(s sight) time.Duration {
 	}
 	d := since / pollShare
 	d = d*3/4 + sched.Jitter(w.client.sched, d/2)
-	if w.status == Retrying {
-		d = max(d, minRetryPoll)
+	if w.status == Retrying { // the back-off may end at any moment from here on
+		d = minRetryPoll + sched.Jitter(w.client.sched, maxPoll-minRetryPoll)
 	}
 	return max(min(max(d, minPoll), maxPoll), min(s.hint, w.maxServerWait()))
 }
