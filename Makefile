@@ -45,7 +45,8 @@ api: ## write the exported API of the client to api/memwrite.txt
 	MEMWRITE_UPDATE_API=1 go test . -run '^TestExportedAPI$$' -count=1
 
 .PHONY: bench
-bench: ## run the benchmarks briefly (BENCHTIME=200ms)
+bench: ## what a call costs beside net/http by hand, then the benchmarks briefly (BENCHTIME=200ms)
+	@go test ./internal/bench -run '^TestFigures$$' -count=1 -v -rounds 7 | grep -E '^(figure|ok|FAIL|panic)'
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 .PHONY: fuzz
