@@ -2,6 +2,8 @@ package mockserver_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -65,4 +67,24 @@ func (c *caller) unchanged(old *mockserver.Armed, id string) {
 		c.t.Errorf("event\n%sbecame\n%shistory %s, then %s", before, after, history, states(c.srv, "k"))
 	}
 	c.whole(id, "k")
+}
+
+// lost sends a write and gives the error of an answer that did not come whole.
+func (c *caller) lost(key, body string) error {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL+"/v1/memories", strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+c.srv.FishMemKey)
+	req.Header.Set("Idempotency-Key", key)
+	req.GetBody = nil // net/http must not send it again by itself
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, err = io.ReadAll(res.Body)
+	return err
 }
