@@ -165,10 +165,11 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	h, err := api.NewAddMemoryRequestWithBody(svc.base,
-		&api.AddMemoryParams{XEndUserID: req.EndUserID, XProjectID: ptr(c.project)}, "application/json", nil)
-	if err != nil {
-		return request{}, invalid(op, "request", "cannot be built")
+	h := svc.post("memory/add")
+	h.Header["Content-Type"] = acceptJSON
+	h.Header["X-End-User-Id"] = []string{req.EndUserID}
+	if c.project != "" {
+		h.Header["X-Project-Id"] = []string{c.project}
 	}
 	return request{op: op, identity: ref, http: h, body: body, safe: ref != "", texts: []string{req.Text}}, nil
 }

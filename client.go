@@ -2,6 +2,8 @@ package memwrite
 
 import (
 	"log/slog"
+	"net/http"
+	"net/url"
 
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/transport"
@@ -34,8 +36,9 @@ type service struct {
 	option string // the option that sets it, for errors
 	base   string // ends in "/"
 	header string
-	value  string // the header's value: a secret
-	key    string // to scrub
+	value  []string // the header's value: a secret
+	root   *url.URL // base
+	key    string   // to scrub
 	tries  *transport.Client
 	sched  sched.Scheduler
 }
@@ -78,7 +81,7 @@ func New(opts ...Option) (*Client, error) {
 func (c *Client) connect(name, option, header, prefix string, e endpoint, s settings) (*service, error) {
 	svc := &service{
 		client: c, name: name, option: option, base: e.base.String(),
-		header: header, value: prefix + e.key, key: e.key, sched: c.sched,
+		header: http.CanonicalHeaderKey(header), value: []string{prefix + e.key}, root: e.base, key: e.key, sched: c.sched,
 	}
 	ua := "memwrite-go/" + Version
 	if s.userAgent != "" {

@@ -26,7 +26,7 @@ type Answer struct {
 	Truncated bool      // the body ended before it was whole, or was not what its encoding says
 	TooLarge  bool      // the body goes on behind Body
 	Redirect  string    // where a redirect that was not followed points, without query
-	URL       string    // what answered, without query
+	URL       string    // what answered, without query; of 300 and above
 	Received  time.Time // on the client's clock, when the headers were there
 }
 
@@ -46,7 +46,7 @@ func (rd reader) read(ctx context.Context, cancel context.CancelFunc, resp *http
 		Status: resp.StatusCode, Header: resp.Header, Received: rd.sched.Now(),
 		Redirect: target(resp),
 	}
-	if resp.Request != nil {
+	if resp.Request != nil && resp.StatusCode >= 300 {
 		a.URL = withoutQuery(resp.Request.URL)
 	}
 	defer resp.Body.Close()

@@ -110,10 +110,11 @@ func (r *run) request() *http.Request {
 	req := r.call.Request.WithContext(r.ctx)
 	req.Body, req.GetBody, req.ContentLength = nil, nil, 0
 	if len(r.c.header) > 0 {
-		req.Header = req.Header.Clone()
-		if req.Header == nil {
-			req.Header = http.Header{}
+		own := make(http.Header, len(req.Header)+len(r.c.header)+1)
+		for name, values := range req.Header {
+			own[name] = values // each try has a copy of its own
 		}
+		req.Header = own
 		for name, values := range r.c.header {
 			if _, ok := req.Header[name]; !ok {
 				req.Header[name] = values
