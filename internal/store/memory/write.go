@@ -3,6 +3,7 @@ package memory
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -99,12 +100,14 @@ func (s *Store) apply(w protocol.WriteSet) (protocol.Task, error) {
 }
 
 // Claim takes due rows off the heap one by one, so that one it skips is looked
-// at once a call, and puts all back.
+// at once a call, and puts all back. A row whose write an invariant stops is
+// skipped as well: the errors come back beside what was claimed behind it.
 func (s *Store) Claim(_ context.Context, now time.Time, limit int, decide func(protocol.Task) (protocol.WriteSet, bool)) ([]protocol.Task, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []protocol.Task
 	var skipped []*row
+	var failed []error
 	defer func() {
 		for _, r := range skipped {
 			s.schedule(r)
@@ -120,11 +123,12 @@ func (s *Store) Claim(_ context.Context, now time.Time, limit int, decide func(p
 		t, err := s.apply(w)
 		if err != nil {
 			skipped = append(skipped, r)
-			return out, err
+			failed = append(failed, err)
+			continue
 		}
 		out = append(out, t)
 	}
-	return out, nil
+	return out, errors.Join(failed...)
 }
 
 // PutRecord replaces a record under the same id and owner.
