@@ -153,15 +153,17 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
+	text := req.Text // the address of a field would move all of req to the heap
 	b := api.AddMemoryRequest{
-		Text: &req.Text, ClientRef: ptr(ref), Source: ptr(req.Source), EventType: ptr(req.EventType),
+		Text: &text, ClientRef: ptr(ref), Source: ptr(req.Source), EventType: ptr(req.EventType),
 		SessionID: ptr(req.SessionID), TTLMinutes: req.TTLMinutes, Importance: req.Importance,
 		Deduplicate: req.Deduplicate, Metadata: meta,
 	}
 	if len(req.Tags) > 0 {
-		b.Tags = &req.Tags
+		tags := req.Tags
+		b.Tags = &tags
 	}
-	body, err := encodeBody(op, b)
+	body, err := encodeBody(op, &b)
 	if err != nil {
 		return request{}, err
 	}
@@ -180,7 +182,8 @@ func withHash(op string, meta json.RawMessage, text string) (json.RawMessage, er
 	field := `"` + HashField + `":"` + textHash(text) + `"`
 	m := bytes.TrimSpace(meta)
 	if len(m) == 0 {
-		return json.RawMessage("{" + field + "}"), nil
+		only := make(json.RawMessage, 0, len(field)+2)
+		return append(append(append(only, '{'), field...), '}'), nil
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(m, &fields) != nil {

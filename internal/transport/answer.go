@@ -88,14 +88,28 @@ func (rd reader) read(ctx context.Context, cancel context.CancelFunc, resp *http
 
 // readUpTo reads at most limit+1 bytes: one more than allowed is how it knows.
 func readUpTo(r io.Reader, limit, length int64) ([]byte, error) {
-	var buf bytes.Buffer
+	size := int64(bytes.MinRead)
 	if length > 0 {
-		// The buffer's room for the read that finds the end is in the size. A
-		// length that lies upwards costs at most 64 KiB.
-		buf.Grow(int(min(length, limit, 64<<10)) + bytes.MinRead)
+		// One byte of room for the read that finds the end. A length that lies
+		// upwards costs at most 64 KiB.
+		size = min(length, limit, 64<<10) + 1
 	}
-	_, err := buf.ReadFrom(io.LimitReader(r, limit+1))
-	return buf.Bytes(), err
+	buf := make([]byte, 0, size)
+	for int64(len(buf)) <= limit {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		room := min(int64(cap(buf)), limit+1)
+		n, err := r.Read(buf[len(buf):room])
+		buf = buf[:len(buf)+n]
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+	return buf, nil
 }
 
 // drain drops what is left of a body that was too large, so that the
