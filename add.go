@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-
-	"github.com/memwrite/memwrite-go/internal/api"
 )
 
 // HashField is where Add leaves the SHA-256 of the text, in hex, in a memory's
@@ -126,6 +124,21 @@ type addAnswer struct {
 	MemoryIDs []int64 `json:"memory_ids"`
 }
 
+// addBody is api.AddMemoryRequest without a pointer for each field: an empty
+// one is absent all the same.
+type addBody struct {
+	ClientRef   string          `json:"client_ref,omitempty"`
+	Deduplicate *bool           `json:"deduplicate,omitempty"`
+	EventType   string          `json:"event_type,omitempty"`
+	Importance  *float64        `json:"importance,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	SessionID   string          `json:"session_id,omitempty"`
+	Source      string          `json:"source,omitempty"`
+	Tags        []string        `json:"tags,omitempty"`
+	Text        string          `json:"text,omitempty"`
+	TTLMinutes  *int            `json:"ttl_minutes,omitempty"`
+}
+
 func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	const op = "Add"
 	if err := checkText(op, "Text", req.Text); err != nil {
@@ -153,17 +166,11 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	text := req.Text // the address of a field would move all of req to the heap
-	b := api.AddMemoryRequest{
-		Text: &text, ClientRef: ptr(ref), Source: ptr(req.Source), EventType: ptr(req.EventType),
-		SessionID: ptr(req.SessionID), TTLMinutes: req.TTLMinutes, Importance: req.Importance,
-		Deduplicate: req.Deduplicate, Metadata: meta,
-	}
-	if len(req.Tags) > 0 {
-		tags := req.Tags
-		b.Tags = &tags
-	}
-	body, err := encodeBody(op, &b)
+	body, err := encodeBody(op, &addBody{
+		ClientRef: ref, Deduplicate: req.Deduplicate, EventType: req.EventType, Importance: req.Importance,
+		Metadata: meta, SessionID: req.SessionID, Source: req.Source, Tags: req.Tags, Text: req.Text,
+		TTLMinutes: req.TTLMinutes,
+	})
 	if err != nil {
 		return request{}, err
 	}

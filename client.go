@@ -38,6 +38,7 @@ type service struct {
 	header string
 	value  []string // the header's value: a secret
 	root   *url.URL // base
+	agent  []string // User-Agent
 	key    string   // to scrub
 	tries  *transport.Client
 	sched  sched.Scheduler
@@ -87,9 +88,10 @@ func (c *Client) connect(name, option, header, prefix string, e endpoint, s sett
 	if s.userAgent != "" {
 		ua = s.userAgent + " " + ua
 	}
+	svc.agent = []string{ua}
 	cfg := transport.Config{
 		BaseURL: e.base, HTTPClient: s.httpClient, Scheduler: c.sched,
-		Policy: s.retry.transport(), Classify: svc.classify, UserAgent: ua,
+		Policy: s.retry.transport(), Classify: svc.classify,
 	}
 	if c.watching() {
 		cfg.Observe = svc.observe

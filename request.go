@@ -69,6 +69,7 @@ func (s *service) post(path string) *http.Request {
 func (s *service) do(ctx context.Context, r request) (answer, error) {
 	r.http.Header[s.header] = s.value
 	r.http.Header["Accept"] = acceptJSON
+	r.http.Header["User-Agent"] = s.agent
 	res, err := s.tries.Do(ctx, transport.Call{
 		Op: r.op, Request: r.http, Body: r.body, Safe: r.safe, TryTimeout: r.timeout,
 	})

@@ -41,6 +41,11 @@ type run struct {
 	stop     error         // why none follows, beyond the answer itself
 	askWait  time.Duration // Failure.Wait
 	finished bool
+
+	// what drives it; here so that a call allocates them once, together
+	http http.Client
+	loop retryablehttp.Client
+	req  retryablehttp.Request
 }
 
 func (r *run) do() (*Result, error) {
@@ -61,22 +66,22 @@ func (r *run) do() (*Result, error) {
 		return nil, r.failure(r.stop)
 	}
 
-	httpClient := http.Client{Transport: r, CheckRedirect: mayFollow, Jar: r.c.jar}
-	loop := retryablehttp.Client{
-		HTTPClient:   &httpClient,
+	r.http = http.Client{Transport: r, CheckRedirect: mayFollow, Jar: r.c.jar}
+	r.loop = retryablehttp.Client{
+		HTTPClient:   &r.http,
 		RetryMax:     1<<31 - 1, // decide counts
 		CheckRetry:   r.decide,
 		Backoff:      r.wait,
 		PrepareRetry: r.proceed,
 		ErrorHandler: noHandler,
 	}
-	req := retryablehttp.Request{Request: r.request()}
+	r.req.Request = r.request()
 	if body != nil {
-		if err := req.SetBody(body); err != nil {
+		if err := r.req.SetBody(body); err != nil {
 			return nil, r.failure(err)
 		}
 	}
-	_, _ = loop.Do(&req)
+	_, _ = r.loop.Do(&r.req)
 	if !r.finished && r.stop == nil { // the context ended between wait and the next try
 		r.c.gate.abandon(r.pass)
 		r.stop = context.Cause(r.ctx)
