@@ -186,12 +186,13 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 // withHash puts the text's hash into the metadata. The rest of it keeps its
 // bytes: a number with 20 digits is still that number.
 func withHash(op string, meta json.RawMessage, text string) (json.RawMessage, error) {
-	field := `"` + HashField + `":"` + textHash(text) + `"`
+	const name = `"` + HashField + `":"`
 	m := bytes.TrimSpace(meta)
 	if len(m) == 0 {
-		only := make(json.RawMessage, 0, len(field)+2)
-		return append(append(append(only, '{'), field...), '}'), nil
+		only := append(make([]byte, 0, len(name)+68), "{"+name...)
+		return append(appendTextHash(only, text), `"}`...), nil
 	}
+	field := name + textHash(text) + `"`
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(m, &fields) != nil {
 		return nil, invalid(op, "Metadata", "is not a JSON object")

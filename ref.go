@@ -237,6 +237,13 @@ func isKind(s string) bool {
 
 // textHash is what Add sends in the metadata, and what ForContent shortens.
 func textHash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return string(appendTextHash(nil, text))
+}
+
+// appendTextHash is textHash behind b. A text of an ordinary size is not copied
+// to the heap for it.
+func appendTextHash(b []byte, text string) []byte {
+	var room [1024]byte
+	sum := sha256.Sum256(append(room[:0], text...))
+	return hex.AppendEncode(b, sum[:])
 }
