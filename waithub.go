@@ -16,6 +16,7 @@ import (
 const (
 	pollEvery  = time.Second * 10 / 48
 	pollBurst  = 12
+	agedEvery  = 600 * time.Millisecond
 	listFrom   = 4 // from so many waits on, one page of events serves them all
 	probeLimit = listFrom - 1
 )
@@ -33,6 +34,8 @@ type waitHub struct {
 	listing bool      // a page is being read
 	listed  time.Time // when the last page came
 	credit  time.Time // when the polls made so far are paid for
+
+	agedCredit time.Time // the same for events that are too old for the page
 }
 
 // holdMode is whether the server holds a request that prefers it.
@@ -49,6 +52,7 @@ type seat struct {
 	id   string
 	wake chan struct{}
 	mail *Event // guarded by the hub's mu
+	aged bool   // too old for the page of newest events; guarded by the hub's mu
 }
 
 func (h *waitHub) init(c *Client) {
@@ -80,7 +84,9 @@ func (w *waiting) look(ctx context.Context) (sight, error) {
 			h.mu.Unlock()
 			return sight{event: ev, same: ev.Status == w.status}, nil
 		}
-		mode, many := h.mode, len(h.seats) >= listFrom && !h.noList
+		// An event that a page has missed was there before all of those on it:
+		// no later page has it, so its wait asks for it alone from then on.
+		mode, many := h.mode, len(h.seats) >= listFrom && !h.noList && !w.seat.aged
 		// While nobody knows the server's manners, a few reads find out.
 		crowded := mode == holdUnknown && many && h.asking >= probeLimit
 		busy := mode == pollsOnly && many && (h.listing || h.client.sched.Now().Sub(h.listed) < minPoll)
@@ -131,6 +137,9 @@ func (w *waiting) read(ctx context.Context, mode holdMode) (sight, error) {
 		}
 	}
 	if mode != holds || prefer == "" {
+		if err := h.queue(ctx, w.seat); err != nil {
+			return sight{}, err
+		}
 		if err := h.pay(ctx); err != nil {
 			return sight{}, err
 		}
@@ -184,24 +193,44 @@ func (h *waitHub) readPage(ctx context.Context) (map[string]bool, error) {
 		if ev := byID[s.id]; ev != nil {
 			copied := *ev
 			s.mail = &copied
-			select {
-			case s.wake <- struct{}{}:
-			default:
-			}
+		} else {
+			s.aged = true
+		}
+		select {
+		case s.wake <- struct{}{}:
+		default:
 		}
 	}
 	return found, nil
 }
 
+// queue lets the waits whose event is too old for the page ask at most every
+// agedEvery, so that they leave the budget its pages: a page serves a hundred
+// waits and one of them only itself.
+func (h *waitHub) queue(ctx context.Context, s *seat) error {
+	h.mu.Lock()
+	if !s.aged {
+		h.mu.Unlock()
+		return nil
+	}
+	now := h.client.sched.Now()
+	return h.take(ctx, &h.agedCredit, now, agedEvery, 1)
+}
+
 // pay waits until the shared budget has room for one poll.
 func (h *waitHub) pay(ctx context.Context) error {
 	h.mu.Lock()
-	now := h.client.sched.Now()
-	if floor := now.Add(-pollBurst * pollEvery); h.credit.Before(floor) {
-		h.credit = floor
+	return h.take(ctx, &h.credit, h.client.sched.Now(), pollEvery, pollBurst)
+}
+
+// take books one poll and waits for its turn. It is called with mu held and
+// gives it back.
+func (h *waitHub) take(ctx context.Context, credit *time.Time, now time.Time, every time.Duration, burst int) error {
+	if floor := now.Add(-time.Duration(burst) * every); credit.Before(floor) {
+		*credit = floor
 	}
-	h.credit = h.credit.Add(pollEvery)
-	wait := h.credit.Sub(now)
+	*credit = credit.Add(every)
+	wait := credit.Sub(now)
 	h.mu.Unlock()
 	if wait <= 0 {
 		return nil
