@@ -246,6 +246,8 @@ func TestErrorCodesOfMemorySync(t *testing.T) {
 		{`{"text":"I like tea a lot","client_ref":"` + strings.Repeat("r", 129) + `"}`, 422, "VALIDATION_ERROR", nil},
 		{`{"text":"I like tea a lot","importance":2}`, 422, "VALIDATION_ERROR", nil},
 		{`{"text":"I like tea a lot","ttl_minutes":0}`, 422, "VALIDATION_ERROR", nil},
+		{`{"text":"I like tea a lot","ttl_minutes":153722868}`, 422, "VALIDATION_ERROR", nil}, // more than a time.Duration holds
+		{`{"text":"I like tea a lot","ttl_minutes":153722867}`, 201, "", nil},
 		{`{}`, 422, "VALIDATION_ERROR", nil},
 		{`{} {}`, 422, "VALIDATION_ERROR", nil},
 		{`{"text":"I like tea a lot","metadata":{"a":"` + strings.Repeat("x", 64_000) + `"}}`, 413, "metadata is too large", nil},

@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,6 +56,9 @@ func (s *Service) AddMemory(w http.ResponseWriter, r *http.Request, params api.A
 	}
 	s.answerAdd(w, r, task, ref, replayed, s.low(write.Text))
 }
+
+// maxTTLMinutes is what a time.Duration holds, about 292 years.
+const maxTTLMinutes = int64(math.MaxInt64 / time.Minute)
 
 // answerAdd says what became of an add. A twin that came while the first call
 // ran is a repeat like any other.
@@ -119,7 +123,7 @@ func (s *Service) addFields(o *object, scope Scope) Write {
 			out.Tags = append(out.Tags, tag)
 		}
 	}
-	if ttl := o.integer("ttl_minutes", 1, 1<<31); ttl != nil {
+	if ttl := o.integer("ttl_minutes", 1, maxTTLMinutes); ttl != nil {
 		out.TTL = time.Duration(*ttl) * time.Minute
 	}
 	if importance := o.number("importance", 0, 1); importance != nil {
