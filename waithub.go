@@ -235,7 +235,13 @@ func (h *waitHub) take(ctx context.Context, credit *time.Time, now time.Time, ev
 	if wait <= 0 {
 		return nil
 	}
-	return sched.Sleep(ctx, h.client.sched, wait)
+	err := sched.Sleep(ctx, h.client.sched, wait)
+	if err != nil { // the poll is not made, so it costs the other waits nothing
+		h.mu.Lock()
+		*credit = credit.Add(-every)
+		h.mu.Unlock()
+	}
+	return err
 }
 
 func kindOfError(err error) Kind {
