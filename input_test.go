@@ -50,6 +50,7 @@ func TestBadInputNeverLeaves(t *testing.T) {
 		{"missing end user", add(func(r *memwrite.AddRequest) { r.EndUserID = "" }), "EndUserID", "missing"},
 		{"NUL in a header value", add(func(r *memwrite.AddRequest) { r.EndUserID = "a\x00b" }), "EndUserID", "0x0"},
 		{"CR in a header value", add(func(r *memwrite.AddRequest) { r.EndUserID = "a\r\nb" }), "EndUserID", "0xd"},
+		{"blank ref", add(func(r *memwrite.AddRequest) { r.Ref = memwrite.RefFromString(" ") }), "Ref", "blank"},
 		{"broken ref", add(func(r *memwrite.AddRequest) { r.Ref = memwrite.NewRef("", "1") }), "Ref", "kind"},
 		{"metadata that is no object", add(func(r *memwrite.AddRequest) { r.Metadata = []byte(`[1]`) }), "Metadata", "object"},
 		{"importance above one", add(func(r *memwrite.AddRequest) { v := 1.5; r.Importance = &v }), "Importance", "0 to 1"},

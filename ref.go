@@ -62,8 +62,8 @@ func NewRef(kind, id string) Ref {
 // Nothing keeps it apart from the strings NewRef makes.
 func RefFromString(s string) Ref {
 	r := Ref{raw: s}
-	if s == "" {
-		r.fault = "reference is empty"
+	if strings.TrimSpace(s) == "" {
+		r.fault = "reference is empty or blank"
 	}
 	return r
 }
