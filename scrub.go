@@ -13,8 +13,9 @@ type scrubber []string
 
 const (
 	scrubbed = "[removed]"
-	// A text that is quoted in part is found by this much of its beginning.
-	scrubPrefix = 24
+	// A text that is quoted in part is found by any so many bytes of it. Fewer
+	// would take common words out of every message.
+	scrubPart = 24
 )
 
 func (s scrubber) clean(in string) string {
@@ -37,27 +38,50 @@ func (s scrubber) cleanJSON(in json.RawMessage) json.RawMessage {
 	return out
 }
 
-// mask replaces every occurrence of secret in s, also one that stops early.
+// mask replaces every occurrence of secret in s, and of each part of it that is
+// long enough: a service may quote its beginning, its middle or its end.
 func mask(s, secret string) string {
-	head := secret[:min(len(secret), scrubPrefix)]
-	if head == "" || !strings.Contains(s, head) {
+	n := min(len(secret), scrubPart)
+	if n == 0 || len(s) < n {
+		return s
+	}
+	// The parts of s are looked for in the secret and not the other way round:
+	// s is an answer's snippet, the secret may be a quarter of a megabyte.
+	quoted := map[string]bool{}
+	for i := 0; i+n <= len(s); i++ {
+		quoted[s[i:i+n]] = false
+	}
+	found := false
+	for i := 0; i+n <= len(secret); i++ {
+		if part := secret[i : i+n]; hasPart(quoted, part) {
+			quoted[part], found = true, true
+		}
+	}
+	if !found {
 		return s
 	}
 	var b strings.Builder
-	for {
-		i := strings.Index(s, head)
-		if i < 0 {
-			b.WriteString(s)
-			return b.String()
+	kept := 0 // s before it is in b
+	for i := 0; i+n <= len(s); {
+		if !quoted[s[i:i+n]] {
+			i++
+			continue
 		}
-		b.WriteString(s[:i])
+		end := i + n
+		for end < len(s) && quoted[s[end+1-n:end+1]] {
+			end++
+		}
+		b.WriteString(s[kept:i])
 		b.WriteString(scrubbed)
-		n := 0
-		for n < len(secret) && i+n < len(s) && s[i+n] == secret[n] {
-			n++
-		}
-		s = s[i+n:]
+		kept, i = end, end
 	}
+	b.WriteString(s[kept:])
+	return b.String()
+}
+
+func hasPart(parts map[string]bool, part string) bool {
+	_, ok := parts[part]
+	return ok
 }
 
 // spellings are the ways one text can stand in a body: as it is, and as JSON
