@@ -1,0 +1,185 @@
+package memwrite_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/memwrite/memwrite-go"
+	"github.com/memwrite/memwrite-go/mockserver"
+)
+
+// The functions below are the programs of the pages, compiled and run. This
+// test holds the pages to them.
+func TestThePagesShowCodeThatRuns(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("docs_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := folded(string(source))
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```")
+	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 2} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := blocks.FindAllStringSubmatch(string(text), -1)
+		if len(found) != want {
+			t.Errorf("%s has %d programs, want %d", page, len(found), want)
+		}
+		for _, block := range found {
+			program := block[1]
+			if i := strings.Index(program, "func Test"); i >= 0 {
+				program = program[i:] // package and imports are this file's
+			}
+			if !strings.Contains(code, folded(program)) {
+				t.Errorf("%s shows what docs_test.go does not run:\n%s", page, program)
+			}
+		}
+	}
+}
+
+func folded(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// README.md: a test with mockserver
+
+func TestSendingTwiceStoresOnce(t *testing.T) {
+	srv := mockserver.Run(t)
+	client := srv.Client(t) // for both services, with keys that work
+
+	// The server stores the note, and its answer never arrives.
+	srv.Arm(mockserver.Fault{Kind: mockserver.DropResponse, Key: "note-0001"})
+
+	req := memwrite.AddRequest{
+		Text:      "My team ships releases every Thursday.",
+		EndUserID: "acme",
+		Ref:       memwrite.NewRef("note", "0001"),
+	}
+	for range 2 { // a queue delivers the note twice
+		result, err := client.Add(t.Context(), req)
+		if err != nil || result.Outcome != memwrite.AlreadyIngested {
+			t.Fatal(result, err)
+		}
+	}
+	srv.StoredOnce(t, "note-0001")
+}
+
+// README.md: add, turn, inferred write
+
+func TestTheReadmesWrites(t *testing.T) { // not parallel: it sets the environment
+	srv := mockserver.Run(t)
+	t.Setenv("MEMORYSYNC_BASE_URL", srv.URL)
+	t.Setenv("MEMORYSYNC_API_KEY", srv.MemorySyncKey)
+	t.Setenv("FISHMEM_BASE_URL", srv.URL)
+	t.Setenv("FISHMEM_API_KEY", srv.FishMemKey)
+	client := srv.Client(t)
+	for name, f := range map[string]func(context.Context, *memwrite.Client) error{"add": readmeAdd, "turn": readmeTurn, "infer": readmeInfer} {
+		if err := f(t.Context(), client); err != nil {
+			t.Error(name, err)
+		}
+	}
+	srv.StoredOnce(t, "note-0001")
+	srv.StoredOnce(t, "note-0101")
+}
+
+func readmeAdd(ctx context.Context, _ *memwrite.Client) error {
+	client, err := memwrite.New(memwrite.FromEnvironment())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+
+	result, err := client.Add(ctx, memwrite.AddRequest{
+		Text:      "My team ships releases every Thursday.",
+		EndUserID: "acme",
+		Ref:       memwrite.NewRef("note", "0001"), // from your record, never generated per attempt
+	})
+	if err != nil {
+		return err
+	}
+	switch result.Outcome {
+	case memwrite.Stored:
+		fmt.Println("stored:", result.Memory.Text)
+	case memwrite.AlreadyIngested:
+		fmt.Println("was there already:", result.MemoryIDs)
+	case memwrite.Skipped:
+		fmt.Println("nothing worth storing:", result.Reason)
+	}
+
+	return nil
+}
+
+func readmeTurn(ctx context.Context, client *memwrite.Client) error {
+	receipt, err := client.AddTurn(ctx, memwrite.TurnRequest{
+		TenantID:   "default",
+		UserID:     "sam",
+		Text:       "I ran my first 10K last weekend and finished in 58 minutes.",
+		Role:       "user",
+		Speaker:    "sam",
+		OccurredAt: "2026-06-16T09:30:00Z", // as stored with the message, byte for byte
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println(receipt.ProcessingStatus) // accepted for extraction, or a replay of the same turn
+
+	return nil
+}
+
+func readmeInfer(ctx context.Context, client *memwrite.Client) error {
+	event, err := client.AddAndWait(ctx, memwrite.InferRequest{
+		Key:     memwrite.NewRef("note", "0101"),
+		Scope:   memwrite.Scope{UserID: "fjord"},
+		Content: "Our fiscal year ends on the thirtieth of September.",
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range event.Results {
+		fmt.Println("stored:", r.Memory)
+	}
+
+	return nil
+}
+
+// docs/testing.md
+
+func TestNoteIsStoredOnce(t *testing.T) {
+	srv := mockserver.Run(t)
+	client := srv.Client(t) // for both services, with keys that work
+
+	// your code under test, given client or srv.URL
+	_, err := client.Add(t.Context(), memwrite.AddRequest{
+		Text:      "My team ships releases every Thursday.",
+		EndUserID: "acme",
+		Ref:       memwrite.NewRef("note", "0001"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(srv.Records()); n != 1 {
+		t.Fatalf("%d records", n)
+	}
+}
+
+func TestTheFaultsOfThePage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // the waits that the faults ask for take no time
+		srv := mockserver.Run(t, mockserver.InProcess())
+		srv.Arm(mockserver.Fault{Kind: mockserver.DropResponse, Key: "note-0001"})
+		srv.Arm(mockserver.Fault{Kind: mockserver.Status, Code: 503, RetryAfter: "2", Times: 3})
+		srv.Arm(mockserver.Fault{Kind: mockserver.KillRunner, Point: mockserver.AfterCommit})
+		_, err := srv.Client(t).Add(t.Context(), memwrite.AddRequest{
+			Text: "My team ships releases every Thursday.", EndUserID: "acme", Ref: memwrite.NewRef("note", "0001"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv.StoredOnce(t, "note-0001")
+	})
+}
