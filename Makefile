@@ -72,3 +72,9 @@ waiting: ## what waiting for 20,000 events costs in time and in requests
 .PHONY: ci
 ci: ## everything a change must pass
 	bash .ci/run
+
+.PHONY: serverbench
+serverbench: ## what a write costs on the reference server, with a million tasks stored
+	@go test ./internal/serverbench -run '^TestFigures$$' -count=1 -v -rounds 5 -full | grep -E '^(figure|ok|FAIL|panic)'
+
+bench: serverbench

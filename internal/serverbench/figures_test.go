@@ -1,0 +1,119 @@
+package serverbench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/extract"
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/mockserver"
+)
+
+var (
+	rounds = flag.Int("rounds", 1, "interleaved rounds; the figures are stated for the best of 5 or more")
+	full   = flag.Bool("full", false, "compare with -stored tasks rather than with 20,000")
+	many   = flag.Int("stored", 1_000_000, "tasks in the larger store of a -full run")
+)
+
+// few is what the larger store is compared with.
+const few = 1_000
+
+// extracted is the server's own extractor.
+func extracted(_ context.Context, in protocol.Input) ([]protocol.Fact, error) {
+	out := []protocol.Fact{}
+	for _, f := range extract.Facts(in.Text) {
+		out = append(out, protocol.Fact(f))
+	}
+	return out, nil
+}
+
+type comparer struct{}
+
+func (comparer) Same(a, b string) bool { return extract.Same(a, b) }
+
+func (comparer) Score(query, text string) float64 {
+	return extract.Score(extract.Embed(query), extract.Embed(text))
+}
+
+// side is one of two that are compared: it makes n writes.
+type side func(n int) error
+
+// compare interleaves rounds of n of each and gives the best time of each. What
+// a side is made of is made and warmed before its time is taken.
+func compare(t *testing.T, n int, one, two func() side) (ofOne, ofTwo time.Duration) {
+	t.Helper()
+	timed := func(do side, best time.Duration) time.Duration {
+		if err := do(8 * connections); err != nil { // connections, caches of types, pools
+			t.Fatal(err)
+		}
+		runtime.GC()
+		start := time.Now()
+		if err := do(n); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); best == 0 || took < best {
+			best = took
+		}
+		return best
+	}
+	for range *rounds {
+		ofOne, ofTwo = timed(one(), ofOne), timed(two(), ofTwo)
+	}
+	return ofOne, ofTwo
+}
+
+// always is the same side in each round.
+func always(s side) func() side { return func() side { return s } }
+
+// figure prints a measured value beside its target.
+func figure(name string, value float64, op string, target float64, comment string) {
+	word := "short"
+	if (op == ">=" && value >= target) || (op == "<=" && value <= target) {
+		word = "ok"
+	}
+	fmt.Printf("figure %s %.4g %s %g %s%s\n", name, value, op, target, word, comment)
+}
+
+func note(name string, value float64, comment string) {
+	fmt.Printf("figure %s %.4g - - ok%s\n", name, value, comment)
+}
+
+func TestFigures(t *testing.T) { // not parallel: it measures time
+	const writes = 4000
+	srv := mockserver.Run(t)
+	server, raw := newCaller(t, srv.URL, srv.MemorySyncKey), newCaller(t, bare(t), "")
+	ofServer, ofRaw := compare(t, writes, always(server.write), always(raw.write))
+	figure("server.memory.write_ratio", float64(ofRaw)/float64(ofServer), ">=", 0.5, "")
+	note("server.memory.write_us", float64(ofServer.Microseconds())/writes, "")
+	note("server.bare.write_us", float64(ofRaw.Microseconds())/writes, "")
+	srv.Close()
+
+	stored := 20_000
+	if *full {
+		stored = *many
+	}
+	comment := fmt.Sprintf(" # %d tasks stored against %d", stored, few)
+	start := time.Now()
+	large := newCore(t, stored)
+	note("server.memory.fill_s", time.Since(start).Seconds(), comment)
+	// The small store is made anew for each round: it would grow to many times
+	// what it is to hold.
+	lives := func(c *core) side {
+		return func(n int) error {
+			for range n {
+				if err := c.life(t.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	ofLarge, ofSmall := compare(t, few, always(lives(large)), func() side { return lives(newCore(t, few)) })
+	figure("server.memory.core_scale", float64(ofLarge)/float64(ofSmall), "<=", 4, comment)
+	ofLarge, ofSmall = compare(t, few, always(overCore(t, large).write), func() side { return overCore(t, newCore(t, few)).write })
+	figure("server.memory.http_scale", float64(ofLarge)/float64(ofSmall), "<=", 1.15, comment)
+}
