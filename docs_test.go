@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/memwrite/memwrite-go"
 	"github.com/memwrite/memwrite-go/mockserver"
@@ -23,7 +24,7 @@ func TestThePagesShowCodeThatRuns(t *testing.T) {
 	}
 	code := folded(string(source))
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```")
-	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 2} {
+	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 3} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -165,6 +166,28 @@ func TestNoteIsStoredOnce(t *testing.T) {
 	if n := len(srv.Records()); n != 1 {
 		t.Fatalf("%d records", n)
 	}
+}
+
+func TestTheOutageKeepsTheTicket(t *testing.T) {
+	srv := mockserver.Run(t)
+	// Real waits between tries would make this test slow; a policy in
+	// milliseconds does not change what is tried again.
+	client := srv.Client(t, memwrite.WithRetryPolicy(memwrite.RetryPolicy{Base: time.Millisecond, Cap: 5 * time.Millisecond}))
+
+	ref := memwrite.NewRef("ticket", "HD-2026/4711")
+	req := memwrite.AddRequest{Text: "Our office moved from Bristol to Cardiff.", EndUserID: "acme", Ref: ref}
+
+	outage := srv.Arm(mockserver.Fault{Kind: mockserver.Status, Code: 503, Times: -1, Key: ref.String()})
+	_, err := client.Add(t.Context(), req)
+	if v := memwrite.VerdictOf(err); v.Action != memwrite.RetryAfter {
+		t.Fatal("the message would be lost:", v)
+	}
+	outage.Disarm()
+
+	if _, err := client.Add(t.Context(), req); err != nil { // delivered again
+		t.Fatal(err)
+	}
+	srv.StoredOnce(t, ref.String())
 }
 
 func TestTheFaultsOfThePage(t *testing.T) {
