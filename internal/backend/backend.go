@@ -63,7 +63,7 @@ func (b *Backend) command(w service.Write) protocol.Command {
 	c := protocol.Command{
 		Kind: kinds[w.Operation], Scope: scopeOf(w.Scope), Text: w.Text, Speaker: w.Speaker, OccurredAt: w.OccurredAt,
 		EventDate: w.EventDate, Metadata: w.Metadata, Source: w.Source, EventType: w.EventType, SessionID: w.SessionID,
-		Tags: w.Tags, TTL: w.TTL, Importance: &w.Importance, KeepSimilar: w.NoDedup,
+		Tags: w.Tags, TTL: w.TTL, Importance: &w.Importance, KeepSimilar: w.NoDedup, Trace: w.Trace,
 	}
 	for _, m := range w.Messages {
 		c.Messages = append(c.Messages, protocol.Message(m))

@@ -56,6 +56,9 @@ type Config struct {
 	// OnError is told of a store that failed; the loop goes on. The error holds
 	// no memory text.
 	OnError func(error)
+	// Observe is told of every step, in the goroutine that made it; it must not
+	// block.
+	Observe func(Step)
 }
 
 // Engine accepts commands and carries them to their end.
@@ -69,6 +72,7 @@ type Engine struct {
 	faults   protocol.Faults
 	limits   Limits
 	onError  func(error)
+	observe  func(Step)
 	name     string
 	dispatch chan struct{} // one buffered signal: look for due work
 	waiters  waiters
@@ -86,7 +90,7 @@ type Engine struct {
 // New makes an engine; Start lets it run. Before that it accepts and reads.
 func New(c Config) *Engine {
 	e := &Engine{store: c.Store, sched: c.Scheduler, extract: c.Extractor, compare: c.Comparer, project: c.Projector,
-		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, dispatch: make(chan struct{}, 1)}
+		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, observe: c.Observe, dispatch: make(chan struct{}, 1)}
 	if e.wakeups == nil {
 		e.wakeups = &local{}
 	}

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,16 @@ type bundle struct {
 	faults     *faults
 	inferences atomic.Int64
 	extract    func(context.Context, protocol.Input) ([]protocol.Fact, error)
+
+	mu    sync.Mutex
+	steps []engine.Step
+}
+
+// told is every step so far.
+func (b *bundle) told() []engine.Step {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.steps)
 }
 
 // faults is armed by point; each fault fires once.
@@ -81,6 +92,11 @@ func bubble(t *testing.T, f func(t *testing.T, b *bundle)) {
 func (b *bundle) node() *engine.Engine {
 	return engine.New(engine.Config{Store: b.store, Scheduler: sched.Real(), Comparer: compare{}, Faults: b.faults,
 		OnError: func(err error) { b.t.Error(err) },
+		Observe: func(s engine.Step) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.steps = append(b.steps, s)
+		},
 		Extractor: protocol.ExtractorFunc(func(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
 			b.inferences.Add(1)
 			if b.extract != nil {

@@ -54,13 +54,18 @@ func (e *Engine) claim(limit int) (int, error) {
 	token := e.random(12)
 	workspaces := map[string]protocol.Workspace{}
 	ours := map[string]bool{}
+	found := map[string]protocol.Task{}
 	// One token serves a whole look: it is only ever compared within a task.
 	ts, err := e.store.Claim(e.ctx, now, limit, func(t protocol.Task) (protocol.WriteSet, bool) {
 		ws, claimed, write := protocol.Claim(t, e.name, token, e.limits.Lease, now)
 		ours[t.ID] = claimed
+		if e.observe != nil {
+			found[t.ID] = t
+		}
 		return ws, write
 	})
 	for _, t := range ts {
+		e.tellClaimed(found[t.ID], t)
 		e.waiters.wake(t.ID)
 		if !ours[t.ID] {
 			continue // ended by repair

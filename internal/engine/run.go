@@ -143,6 +143,7 @@ func (r *runner) write(step func(protocol.Task) (protocol.WriteSet, error)) (pro
 		return r.task, err
 	}
 	t, err := r.e.store.Apply(r.ctx, ws)
+	r.e.tellWritten(r.task, t, err)
 	if errors.Is(err, protocol.ErrStale) {
 		r.cancel(errLeaseLost)
 	}
@@ -186,6 +187,7 @@ func (r *runner) pass(p protocol.Point) error {
 	switch f.Act {
 	case protocol.Kill:
 		r.cancel(errKilled)
+		r.e.tell(StepUnfinished, r.now())
 		return errKilled
 	case protocol.FailWith:
 		return f.Failure

@@ -37,11 +37,13 @@ func (e *Engine) Submit(ctx context.Context, workspace string, c protocol.Comman
 	if err != nil {
 		var short *protocol.InsufficientError
 		if errors.As(err, &short) {
+			e.tell(StepRefused, protocol.Task{Workspace: workspace, Kind: c.Kind, Command: &c})
 			short.Strict = w.StrictQuota || short.Account.Unit == protocol.Credits
 		}
 		return Submitted{}, err
 	}
 	if !twin {
+		e.tell(StepAccepted, t)
 		if t.State.Terminal() {
 			e.repairProjection(ctx, t) // a failure leaves it to the loop
 			e.nudge()
@@ -51,8 +53,10 @@ func (e *Engine) Submit(ctx context.Context, workspace string, c protocol.Comman
 		return Submitted{Task: t}, nil
 	}
 	if err := protocol.JudgeTwin(a.Task, t); err != nil {
+		e.tell(StepConflict, t)
 		return Submitted{}, err
 	}
+	e.tell(StepReplayed, t)
 	if !t.State.Terminal() {
 		e.wakeups.Announce(t.ID) // a lost delivery costs less when its twin comes
 	}
@@ -115,6 +119,7 @@ func (e *Engine) Redrive(ctx context.Context, workspace, id string) (protocol.Ta
 			continue // it moved meanwhile: judge it anew
 		}
 		if err == nil {
+			e.tell(StepRedriven, t)
 			e.announceNew(t)
 		}
 		return t, err

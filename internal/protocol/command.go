@@ -77,6 +77,10 @@ type Command struct {
 	TTL         time.Duration // 0: kept for good
 	Importance  *float64
 	KeepSimilar bool // deduplicate=false: no near-duplicate filter
+
+	// Trace is the traceparent of the request that brought the command. It is
+	// no part of what the command means.
+	Trace string
 }
 
 // inputs is the text to read, one entry a message.

@@ -46,7 +46,7 @@ func (s *Service) AddMemory(w http.ResponseWriter, r *http.Request, params api.A
 		return
 	}
 
-	task, replayed, err := s.backend.Submit(r.Context(), write)
+	task, replayed, err := s.submit(r.Context(), write)
 	if err == nil && !task.State.Ended() {
 		task, err = s.backend.Await(r.Context(), c.key.Workspace, task.ID, s.opts.InlineWait, func(t Task) bool { return t.State.Ended() })
 	}

@@ -73,6 +73,8 @@ type Write struct {
 	Importance                   float64
 	NoDedup                      bool // switches the near-duplicate filter off
 	Speaker, OccurredAt          string
+
+	Trace string // traceparent of the request, "" without a valid one
 }
 
 // Result is one record of a task, as the receipt and the event name it.

@@ -83,7 +83,7 @@ func (s *Service) bulkItem(r *http.Request, c call, scope Scope, i int, raw []by
 	case len(write.Metadata) > s.opts.MaxMetadata:
 		return reject("metadata is too large")
 	}
-	task, _, err := s.backend.Submit(r.Context(), write)
+	task, _, err := s.submit(r.Context(), write)
 	if err == nil && !task.State.Ended() {
 		task, err = s.backend.Await(r.Context(), c.key.Workspace, task.ID, s.opts.InlineWait, func(t Task) bool { return t.State.Ended() })
 	}

@@ -142,6 +142,7 @@ type call struct {
 	key       Key
 	wire      wire
 	requestID string
+	trace     string // traceparent, "" without a valid one
 }
 
 func callOf(r *http.Request) call {
@@ -152,7 +153,7 @@ func callOf(r *http.Request) call {
 // ServeHTTP checks in the order of the live services: rate limit, key,
 // permission, then the request itself.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := call{wire: wireOf(r.URL.Path), requestID: newRequestID(wireOf(r.URL.Path))}
+	c := call{wire: wireOf(r.URL.Path), requestID: newRequestID(wireOf(r.URL.Path)), trace: traceparent(r.Header.Get("Traceparent"))}
 	h := w.Header()
 	h.Set("X-Request-ID", c.requestID)
 	if c.wire == memorySync {

@@ -76,7 +76,7 @@ func (s *Service) AddTurn(w http.ResponseWriter, r *http.Request, params api.Add
 		s.receipt(w, turnReceipt{Status: "ok", ProcessingStatus: "skipped_low_value"})
 		return
 	}
-	_, replayed, err := s.backend.Submit(r.Context(), Write{
+	_, replayed, err := s.submit(r.Context(), Write{
 		Workspace: c.key.Workspace, Operation: OpTurn, Scope: scope,
 		Key: turnKey(user, speaker, occurred, text), KeyTTL: TurnReplayWindow,
 		Text: text, Metadata: turnMetadata(metadata), Source: source, Importance: 0.5,

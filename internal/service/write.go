@@ -38,7 +38,7 @@ func (s *Service) CreateMemories(w http.ResponseWriter, r *http.Request, params 
 		s.refuse(w, r, f)
 		return
 	}
-	task, replayed, err := s.backend.Submit(r.Context(), write)
+	task, replayed, err := s.submit(r.Context(), write)
 	if err == nil && write.Operation == OpVerbatim && !task.State.Ended() {
 		task, err = s.backend.Await(r.Context(), c.key.Workspace, task.ID, s.opts.InlineWait, func(t Task) bool { return t.State.Ended() })
 	}
