@@ -58,7 +58,7 @@ type Config struct {
 	OnError func(error)
 	// Observe is told of every step, in the goroutine that made it; it must not
 	// block.
-	Observe func(Step)
+	Observe func(protocol.Step)
 }
 
 // Engine accepts commands and carries them to their end.
@@ -72,7 +72,7 @@ type Engine struct {
 	faults   protocol.Faults
 	limits   Limits
 	onError  func(error)
-	observe  func(Step)
+	observe  func(protocol.Step)
 	name     string
 	dispatch chan struct{} // one buffered signal: look for due work
 	waiters  waiters

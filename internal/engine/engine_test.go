@@ -28,11 +28,11 @@ type bundle struct {
 	extract    func(context.Context, protocol.Input) ([]protocol.Fact, error)
 
 	mu    sync.Mutex
-	steps []engine.Step
+	steps []protocol.Step
 }
 
 // told is every step so far.
-func (b *bundle) told() []engine.Step {
+func (b *bundle) told() []protocol.Step {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.steps)
@@ -92,7 +92,7 @@ func bubble(t *testing.T, f func(t *testing.T, b *bundle)) {
 func (b *bundle) node() *engine.Engine {
 	return engine.New(engine.Config{Store: b.store, Scheduler: sched.Real(), Comparer: compare{}, Faults: b.faults,
 		OnError: func(err error) { b.t.Error(err) },
-		Observe: func(s engine.Step) {
+		Observe: func(s protocol.Step) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.steps = append(b.steps, s)

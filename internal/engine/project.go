@@ -40,7 +40,9 @@ func (e *Engine) projectRecords(ctx context.Context, t protocol.Task) error {
 func (e *Engine) repairProjection(ctx context.Context, t protocol.Task) {
 	err := e.projectRecords(ctx, t)
 	if err == nil {
-		_, err = e.store.Apply(ctx, protocol.Projected(t, e.sched.Now()))
+		var after protocol.Task
+		after, err = e.store.Apply(ctx, protocol.Projected(t, e.sched.Now()))
+		e.tellWritten(t, after, err)
 	}
 	var f *protocol.Failure
 	if err != nil && !errors.As(err, &f) && !errors.Is(err, protocol.ErrStale) {

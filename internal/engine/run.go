@@ -187,7 +187,7 @@ func (r *runner) pass(p protocol.Point) error {
 	switch f.Act {
 	case protocol.Kill:
 		r.cancel(errKilled)
-		r.e.tell(StepUnfinished, r.now())
+		r.e.tell(protocol.StepUnfinished, r.now())
 		return errKilled
 	case protocol.FailWith:
 		return f.Failure

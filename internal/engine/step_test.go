@@ -6,7 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/memwrite/memwrite-go/internal/engine"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
@@ -55,14 +54,14 @@ func TestARefusalAndAFailureAreTold(t *testing.T) {
 		if _, err := b.engine.Submit(t.Context(), "w", infer("one too many", note)); err == nil {
 			t.Fatal("not refused")
 		}
-		count := map[engine.StepKind]int{}
+		count := map[protocol.StepKind]int{}
 		for _, s := range b.told() {
 			count[s.Kind]++
-			if s.Kind == engine.StepFailed && s.Class != protocol.InvalidOutput {
+			if s.Kind == protocol.StepFailed && s.Class != protocol.InvalidOutput {
 				t.Errorf("the failure's class is %q", s.Class)
 			}
 		}
-		if count[engine.StepFailed] != 1 || count[engine.StepRefused] != 1 || count[engine.StepAccepted] != 11 {
+		if count[protocol.StepFailed] != 1 || count[protocol.StepRefused] != 1 || count[protocol.StepAccepted] != 11 {
 			t.Errorf("told %v", count)
 		}
 	})

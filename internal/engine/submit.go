@@ -37,14 +37,15 @@ func (e *Engine) Submit(ctx context.Context, workspace string, c protocol.Comman
 	if err != nil {
 		var short *protocol.InsufficientError
 		if errors.As(err, &short) {
-			e.tell(StepRefused, protocol.Task{Workspace: workspace, Kind: c.Kind, Command: &c})
+			e.tell(protocol.StepRefused, protocol.Task{Workspace: workspace, Kind: c.Kind, Command: &c})
 			short.Strict = w.StrictQuota || short.Account.Unit == protocol.Credits
 		}
 		return Submitted{}, err
 	}
 	if !twin {
-		e.tell(StepAccepted, t)
+		e.tell(protocol.StepAccepted, t)
 		if t.State.Terminal() {
+			e.tellWritten(protocol.Task{}, t, nil)
 			e.repairProjection(ctx, t) // a failure leaves it to the loop
 			e.nudge()
 		} else {
@@ -53,10 +54,10 @@ func (e *Engine) Submit(ctx context.Context, workspace string, c protocol.Comman
 		return Submitted{Task: t}, nil
 	}
 	if err := protocol.JudgeTwin(a.Task, t); err != nil {
-		e.tell(StepConflict, t)
+		e.tell(protocol.StepConflict, t)
 		return Submitted{}, err
 	}
-	e.tell(StepReplayed, t)
+	e.tell(protocol.StepReplayed, t)
 	if !t.State.Terminal() {
 		e.wakeups.Announce(t.ID) // a lost delivery costs less when its twin comes
 	}
@@ -119,7 +120,7 @@ func (e *Engine) Redrive(ctx context.Context, workspace, id string) (protocol.Ta
 			continue // it moved meanwhile: judge it anew
 		}
 		if err == nil {
-			e.tell(StepRedriven, t)
+			e.tell(protocol.StepRedriven, t)
 			e.announceNew(t)
 		}
 		return t, err
