@@ -38,7 +38,7 @@ func newCore(s *Server) (*core, error) {
 // old engine is closed outside the lock, which its runners may be waiting for.
 func (c *core) replace(store protocol.Store) error {
 	next := engine.New(engine.Config{
-		Store: store, Scheduler: c.srv.clock, Extractor: protocol.ExtractorFunc(c.extract), Comparer: comparer{},
+		Store: store, Scheduler: c.srv.clock, Extractor: protocol.ExtractorFunc(c.extract), Comparer: extract.Comparer{},
 		Faults: c.srv.faults, Limits: c.srv.cfg.limits(),
 	})
 	c.mu.Lock()
@@ -135,13 +135,4 @@ func (c *core) Usage(ctx context.Context, workspace string) (service.Usage, erro
 		return service.Usage{}, err
 	}
 	return c.Backend.Usage(ctx, workspace)
-}
-
-// comparer compares by the words that carry meaning.
-type comparer struct{}
-
-func (comparer) Same(a, b string) bool { return extract.Same(a, b) }
-
-func (comparer) Score(query, text string) float64 {
-	return extract.Score(extract.Embed(query), extract.Embed(text))
 }

@@ -34,19 +34,8 @@ func (c *core) extract(ctx context.Context, in protocol.Input) ([]protocol.Fact,
 	c.mu.RLock()
 	script := c.script
 	c.mu.RUnlock()
-	texts := []string{in.Text}
-	if len(in.Messages) > 0 {
-		texts = texts[:0]
-		for _, m := range in.Messages {
-			if m.Role == "user" {
-				texts = append(texts, m.Content)
-			}
-		}
-	} else if in.Kind == protocol.Turn {
-		texts[0] = service.PlainTurn(in.Text)
-	}
 	out := []protocol.Fact{}
-	for _, text := range texts {
+	for _, text := range extract.Texts(in, service.PlainTurn) {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}

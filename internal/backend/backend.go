@@ -147,6 +147,8 @@ func refusal(err error) error {
 		return service.ErrNotRetryable
 	case errors.Is(err, protocol.ErrNotFound):
 		return service.ErrNotFound
+	case errors.Is(err, protocol.ErrUnavailable), errors.Is(err, engine.ErrClosed):
+		return service.ErrUnavailable
 	}
 	return err
 }

@@ -26,6 +26,11 @@ var (
 	// belongs to an operation whose caller sends it again instead.
 	ErrNotRetryable = errors.New("protocol: the task cannot be redriven")
 
+	// ErrUnavailable: the store cannot work now: its disk is full or its server
+	// is away. Whether the write under way was kept is not known; the same call
+	// finds out later. Errors of a Store wrap it.
+	ErrUnavailable = errors.New("protocol: the store is not available")
+
 	// ErrInvariant: a write was stopped because it would break the protocol.
 	// It is a fault of the server, never of a caller.
 	ErrInvariant = errors.New("protocol: invariant broken")

@@ -187,8 +187,16 @@ func (s *Service) memoryFailure(w http.ResponseWriter, r *http.Request, err erro
 }
 
 // unexpected is a 500, unless the caller has gone and reads no answer at all.
+// A store that is away for a while is a 503: the same request may be sent again.
 func (s *Service) unexpected(w http.ResponseWriter, r *http.Request, err error) {
 	c := callOf(r)
+	if errors.Is(err, ErrUnavailable) {
+		s.opts.Log.Warn("the store is not available", "method", r.Method, "request_id", c.requestID)
+		f := fail(http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "the store is not available; send the same request again")
+		f.RetryAfter, f.HasRetry = time.Second, true
+		f.write(w, c.wire, c.requestID)
+		return
+	}
 	if r.Context().Err() == nil {
 		s.opts.Log.Error("a request failed", "method", r.Method, "request_id", c.requestID, "error_type", typeName(err))
 	}

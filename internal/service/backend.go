@@ -168,6 +168,9 @@ var (
 	ErrNotFound     = errors.New("service: no such thing in this workspace")
 	ErrNotRetryable = errors.New("service: the task cannot be redriven")
 	ErrTooMany      = errors.New("service: too many records for one call")
+	// ErrUnavailable alone may have left something behind: the same request,
+	// sent again, finds it.
+	ErrUnavailable = errors.New("service: the store is not available")
 )
 
 // Backend is the protocol behind both wires. Every call names the workspace it

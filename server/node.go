@@ -1,0 +1,157 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/backend"
+	"github.com/memwrite/memwrite-go/internal/engine"
+	"github.com/memwrite/memwrite-go/internal/extract"
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/internal/service"
+)
+
+// Options is what a node is made of. Store is needed; the rest has defaults.
+type Options struct {
+	Store protocol.Store // closed by Close
+	// Keys are the API keys that are accepted; none accepts nobody.
+	Keys []service.Key
+	// Workspaces are made, or changed to what is said here, at the start.
+	Workspaces []protocol.Workspace
+
+	Scheduler sched.Scheduler    // the machine's clock
+	Extractor protocol.Extractor // the rules without a model
+	Comparer  protocol.Comparer  // by words
+	Projector protocol.Projector // none
+	Wakeups   protocol.Wakeups   // inside this process
+	Faults    protocol.Faults    // none
+	Limits    engine.Limits
+	Service   service.Options
+	Log       *slog.Logger // none
+}
+
+// Node is one running server: many of them may share a store that allows it.
+type Node struct {
+	store   protocol.Store
+	engine  *engine.Engine
+	service *service.Service
+	log     *slog.Logger
+	closing atomic.Bool
+	once    sync.Once
+}
+
+// New starts a node's runners; Handler answers requests. On an error the store
+// is left open.
+func New(ctx context.Context, o Options) (*Node, error) {
+	if o.Scheduler == nil {
+		o.Scheduler = sched.Real()
+	}
+	if o.Extractor == nil {
+		o.Extractor = extract.Rules{PlainTurn: service.PlainTurn}
+	}
+	if o.Comparer == nil {
+		o.Comparer = extract.Comparer{}
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Service.Log = cmp.Or(o.Service.Log, o.Log)
+	for _, w := range o.Workspaces {
+		if err := o.Store.PutWorkspace(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	n := &Node{store: o.Store, log: o.Log}
+	n.engine = engine.New(engine.Config{
+		Store: o.Store, Scheduler: o.Scheduler, Extractor: o.Extractor, Comparer: o.Comparer, Projector: o.Projector,
+		Wakeups: o.Wakeups, Faults: o.Faults, Limits: o.Limits,
+		OnError: func(err error) { o.Log.Error("a step could not be made", "error", err) },
+	})
+	n.service = service.New(backend.New(n.engine, o.Scheduler), service.NewKeys(o.Keys...), o.Scheduler, extract.LowValue, o.Service)
+	n.engine.Start()
+	return n, nil
+}
+
+// Handler answers both services, and /healthz and /readyz without a key.
+func (n *Node) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", n.ready)
+	mux.Handle("/", n.service)
+	return mux
+}
+
+// ready says whether requests should be sent here: not while it stops, and not
+// while its store does not answer.
+func (n *Node) ready(w http.ResponseWriter, r *http.Request) {
+	if n.closing.Load() {
+		plain(w, http.StatusServiceUnavailable, "stopping\n")
+		return
+	}
+	if _, _, err := n.store.NextDue(r.Context()); err != nil {
+		plain(w, http.StatusServiceUnavailable, "the store does not answer\n")
+		return
+	}
+	plain(w, http.StatusOK, "ok\n")
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
+}
+
+// Serve answers on a listener until ctx is done; then requests that are under
+// way have grace to end, and the listener is closed. Close comes after it.
+func (n *Node) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
+	srv := &http.Server{
+		Handler:           n.Handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0), // it would name callers
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	n.closing.Store(true)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err := srv.Shutdown(stop)
+	if err != nil {
+		_ = srv.Close()
+	}
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		return served
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		n.log.Warn("requests were cut off", "grace", grace)
+		err = nil
+	}
+	return err
+}
+
+// Close stops the runners, whose tasks are taken up again by whoever opens the
+// store next, and closes the store. A second call does nothing.
+func (n *Node) Close() error {
+	var err error
+	n.once.Do(func() {
+		n.closing.Store(true)
+		n.engine.Close()
+		err = n.store.Close()
+	})
+	return err
+}
