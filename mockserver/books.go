@@ -34,7 +34,7 @@ type Record struct {
 type Task struct {
 	ID           string    `json:"id"`
 	Workspace    string    `json:"workspace"`
-	Operation    string    `json:"operation"` // add, turn, infer or verbatim
+	Operation    string    `json:"operation"` // add, turn, infer, verbatim, delete or delete_all
 	State        string    `json:"state"`     // PENDING, RUNNING, RETRYING, SUCCEEDED or FAILED
 	Attempts     int       `json:"attempts"`
 	FailureClass string    `json:"failure_class,omitempty"`
@@ -122,6 +122,7 @@ func taskOf(t protocol.Task, states []string) Task {
 
 var operations = map[protocol.Kind]string{
 	protocol.MemorySyncAdd: "add", protocol.Turn: "turn", protocol.Infer: "infer", protocol.Verbatim: "verbatim",
+	protocol.Delete: "delete", protocol.DeleteAll: "delete_all",
 }
 
 // Check holds everything that is stored against the protocol's invariants: one

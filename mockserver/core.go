@@ -118,6 +118,17 @@ func (c *core) Submit(ctx context.Context, w service.Write) (service.Task, bool,
 	return c.Backend.Submit(ctx, w)
 }
 
+// Delete may be the first that a workspace asks for.
+func (c *core) Delete(ctx context.Context, workspace string, d service.Deletion) ([]string, bool, error) {
+	c.mu.Lock()
+	err := c.ensure(ctx, workspace)
+	c.mu.Unlock()
+	if err != nil {
+		return nil, false, err
+	}
+	return c.Backend.Delete(ctx, workspace, d)
+}
+
 // Redrive has to be paid anew, so the same fault refuses it.
 func (c *core) Redrive(ctx context.Context, workspace, id string) (service.Task, error) {
 	if c.srv.faults.strike(func(f *Fault) bool { return f.Key == "" }, ExhaustCredits) != nil {

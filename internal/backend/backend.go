@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/fnv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,9 +20,6 @@ import (
 type Backend struct {
 	engine atomic.Pointer[engine.Engine]
 	sched  sched.Scheduler
-
-	mu        sync.Mutex
-	deletions map[protocol.Hash]deletion
 }
 
 // New makes a backend.
@@ -33,24 +29,15 @@ func New(e *engine.Engine, s sched.Scheduler) *Backend {
 	return b
 }
 
-// Swap goes on with another engine, and so with another store; deletions that
-// were made under keys are forgotten with the old one. Calls that are under way
-// end on the engine they began with.
-func (b *Backend) Swap(e *engine.Engine) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.engine.Store(e)
-	b.deletions = map[protocol.Hash]deletion{}
-}
+// Swap goes on with another engine, and so with another store. Calls that are
+// under way end on the engine they began with.
+func (b *Backend) Swap(e *engine.Engine) { b.engine.Store(e) }
 
 var _ service.Backend = (*Backend)(nil)
 
-// Submit accepts a write. A deletion that holds the key is another command.
+// Submit accepts a write.
 func (b *Backend) Submit(ctx context.Context, w service.Write) (service.Task, bool, error) {
 	c := b.command(w)
-	if w.Scope.Service == service.ServiceFishMem && w.Key != "" && b.deletedUnder(w.Workspace, w.Key) {
-		return service.Task{}, false, service.ErrConflict
-	}
 	got, err := b.engine.Load().Submit(ctx, w.Workspace, c)
 	if err != nil {
 		return service.Task{}, false, refusal(err)

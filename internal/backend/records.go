@@ -2,12 +2,10 @@ package backend
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
+	"github.com/memwrite/memwrite-go/internal/engine"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/service"
 )
@@ -63,93 +61,58 @@ func (b *Backend) Search(ctx context.Context, workspace string, scope service.Sc
 	return out, nil
 }
 
-// deletion is one that was made under a key, and what it deleted.
-type deletion struct {
-	command protocol.Hash
-	ids     []string
-}
-
-func (b *Backend) deletedUnder(workspace, key string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, ok := b.deletions[protocol.CommandKey(workspace, key)]
-	return ok
-}
-
-// Delete makes tombstones. Deletions under a key are remembered by this
-// process; its lock also keeps two of one key from both counting a record.
+// Delete makes tombstones. A deletion of the FishMem wire is an operation like a
+// write: all of it happens or nothing, and its key names it for good. Forgetting
+// on the other wire has no identity, and takes what is there.
 func (b *Backend) Delete(ctx context.Context, workspace string, d service.Deletion) ([]string, bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	hash := protocol.CommandKey(workspace, d.Key)
-	command := fingerprint(d)
-	if d.Key != "" {
-		if before, ok := b.deletions[hash]; ok {
-			if before.command != command {
-				return nil, false, service.ErrConflict
-			}
-			return before.ids, true, nil
+	e := b.engine.Load()
+	if d.Scope.Service == service.ServiceMemorySync {
+		deleted, err := forget(ctx, e, workspace, d.IDs)
+		return deleted, false, err
+	}
+	c := protocol.Command{Kind: protocol.DeleteAll, Scope: scopeOf(d.Scope), Key: d.Key}
+	find := func(ctx context.Context) ([]protocol.Record, error) {
+		q := query(workspace, d.Scope)
+		q.Limit = d.Max + 1
+		found, err := e.Records(ctx, q)
+		if err == nil && len(found) > d.Max {
+			err = service.ErrTooMany
 		}
-		if _, err := b.engine.Load().TaskByIdentity(ctx, workspace, hash); !errors.Is(err, protocol.ErrNotFound) {
-			if err == nil {
-				err = service.ErrConflict
-			}
-			return nil, false, err
-		}
+		return found, err
 	}
-	targets, err := b.targets(ctx, workspace, d)
-	if err != nil {
-		return nil, false, err
-	}
-	deleted := []string{}
-	for _, r := range targets {
-		switch err := b.engine.Load().Forget(ctx, r); {
-		case err == nil:
-			deleted = append(deleted, r.ID)
-		case !errors.Is(err, protocol.ErrNotFound):
-			return deleted, false, err
-		}
-	}
-	if d.Key != "" && (d.All || len(deleted) > 0) {
-		b.deletions[hash] = deletion{command, deleted}
-	}
-	return deleted, false, nil
-}
-
-func (b *Backend) targets(ctx context.Context, workspace string, d service.Deletion) ([]protocol.Record, error) {
 	if !d.All {
-		var out []protocol.Record
-		for _, id := range d.IDs {
-			r, err := b.engine.Load().Record(ctx, workspace, protocol.Wire(d.Scope.Service), id)
-			if errors.Is(err, protocol.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, r)
+		c.Kind, c.Target = protocol.Delete, d.IDs[0]
+		find = func(ctx context.Context) ([]protocol.Record, error) {
+			r, err := e.Record(ctx, workspace, protocol.FishMem, c.Target)
+			return []protocol.Record{r}, err
 		}
-		return out, nil
 	}
-	q := query(workspace, d.Scope)
-	q.Limit = d.Max + 1
-	out, err := b.engine.Load().Records(ctx, q)
-	if err == nil && len(out) > d.Max {
-		err = service.ErrTooMany
+	got, err := e.Delete(ctx, workspace, c, find)
+	if err != nil {
+		return nil, false, refusal(err)
 	}
-	return out, err
+	deleted := make([]string, len(got.Task.Result.Records))
+	for i, r := range got.Task.Result.Records {
+		deleted[i] = r.ID
+	}
+	return deleted, got.Replayed, nil
 }
 
-func fingerprint(d service.Deletion) protocol.Hash {
-	ids := slices.Clone(d.IDs)
-	slices.Sort(ids)
-	doc, _ := json.Marshal(struct {
-		Operation string
-		IDs       []string
-		Scope     service.Scope
-		All       bool
-	}{d.Operation, ids, d.Scope, d.All})
-	return sha256.Sum256(doc)
+func forget(ctx context.Context, e *engine.Engine, workspace string, ids []string) ([]string, error) {
+	deleted := []string{}
+	for _, id := range ids {
+		r, err := e.Record(ctx, workspace, protocol.MemorySync, id)
+		if err == nil {
+			err = e.Forget(ctx, r)
+		}
+		switch {
+		case err == nil:
+			deleted = append(deleted, id)
+		case !errors.Is(err, protocol.ErrNotFound):
+			return deleted, err
+		}
+	}
+	return deleted, nil
 }
 
 // Usage sums the ledger of a workspace.

@@ -9,11 +9,13 @@ type Proposal struct {
 	TaskID      string // new; used only when there is no twin
 	MaxAttempts int
 	Now         time.Time
+	Targets     []Record // of a deletion: the live records it takes away
 }
 
 // Accept says what a new command writes, in one transaction: its task, its
 // identity, its reservation and its first transition. A Verbatim command holds
-// its own records, so its whole life, up to the settlement, is in there.
+// its own records, so its whole life, up to the settlement, is in there; and so
+// is that of a deletion, which costs nothing.
 func Accept(p Proposal) Acceptance {
 	c, now := p.Command, p.Now
 	unit, amount := price(c.Kind)
@@ -25,6 +27,9 @@ func Accept(p Proposal) Acceptance {
 		CreatedAt: now,
 	}
 	a := Acceptance{At: now}
+	if c.Kind.deletes() {
+		return deletion(a, t, p.Targets)
+	}
 	a.Entries = reserve(&t, p.Workspace, now)
 	a.Transitions = []Transition{*t.move(Pending, now)}
 	if c.Kind == Verbatim {
@@ -41,6 +46,26 @@ func Accept(p Proposal) Acceptance {
 		a.Entries = append(a.Entries, end.Entries...)
 		a.Transitions = append(a.Transitions, *end.Transition)
 	}
+	a.Task = t
+	return a
+}
+
+// deletion is the whole life of a task that takes records away. Its evidence
+// names them and holds nothing of what they said.
+func deletion(a Acceptance, t Task, targets []Record) Acceptance {
+	now := a.At
+	t.Account, t.Amount = Account{}, 0
+	t.Attempts, t.StartedAt = 1, now
+	a.Transitions = []Transition{*t.move(Pending, now), *t.move(Running, now)}
+	t.Plan = newPlan(&t, nil, nil, 0)
+	t.Result = &Result{Outcome: Deleted, Records: make([]Evidence, 0, len(targets))}
+	for _, r := range targets {
+		t.Result.Records = append(t.Result.Records, Evidence{ID: r.ID, Number: r.Number, Existing: true})
+		a.Tombstones = append(a.Tombstones, r.Forget(now))
+	}
+	t.Command, t.Committed = nil, true
+	t.CompletedAt, t.NextAttempt = now, time.Time{}
+	a.Transitions = append(a.Transitions, *t.move(Succeeded, now))
 	a.Task = t
 	return a
 }

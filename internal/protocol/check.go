@@ -182,6 +182,12 @@ func checkLedger(s Snapshot, tasks map[string]*Task) error {
 		}
 	}
 	for id, t := range tasks {
+		if t.Kind.deletes() {
+			if t.Reservation != "" {
+				return broken("task %s is a deletion and has a reservation", id)
+			}
+			continue
+		}
 		_, held := open[t.Reservation]
 		if held == t.State.Terminal() {
 			return broken("task %s is %s and its reservation is open: %v", id, t.State, held)

@@ -17,6 +17,10 @@ const (
 	Infer Kind = "memory_infer"
 	// Verbatim is POST /v1/memories with infer false: stored as given, at once.
 	Verbatim Kind = "verbatim"
+	// Delete is DELETE /v1/memories/{id}: one record, at once.
+	Delete Kind = "delete"
+	// DeleteAll is DELETE /v1/memories: what a scope holds at this moment.
+	DeleteAll Kind = "delete_all"
 )
 
 // Wire is which of the two services a command or record belongs to. A record
@@ -55,10 +59,13 @@ type Command struct {
 	Kind  Kind
 	Scope Scope
 
-	// Key is the Idempotency-Key of Infer and Verbatim; ClientRef that of
+	// Key is the Idempotency-Key of FishMem's kinds; ClientRef that of
 	// MemorySyncAdd, empty when the caller gave none.
 	Key       string
 	ClientRef string
+
+	// Target is the id of the record a Delete is about.
+	Target string
 
 	// Text is the input of MemorySyncAdd, Turn and content of the others.
 	Text     string
@@ -82,6 +89,9 @@ type Command struct {
 	// no part of what the command means.
 	Trace string
 }
+
+// deletes says that the command takes records away and makes none.
+func (k Kind) deletes() bool { return k == Delete || k == DeleteAll }
 
 // inputs is the text to read, one entry a message.
 func (c *Command) inputs() []string {

@@ -53,8 +53,9 @@ type Identity struct {
 	FirstWins bool
 }
 
-// CommandKey is the identity of an Idempotency-Key. Infer true and false are
-// one operation: the key of one conflicts with the other.
+// CommandKey is the identity of an Idempotency-Key. All operations of FishMem
+// share it: the key of a write conflicts with any other write and with a
+// deletion.
 func CommandKey(workspace, key string) Hash { return hashOf("memories", workspace, key) }
 
 // ClientRef is the identity of a record's reference, which is the caller's own
@@ -80,6 +81,9 @@ func IdentityOf(workspace string, c *Command) Identity {
 	case Turn:
 		return Identity{Hash: ReplayKey(workspace, c.Scope.Tenant, c.Scope.EndUser, c.Speaker, c.OccurredAt, c.Text), Window: TurnWindow, FirstWins: true}
 	default:
+		if c.Kind.deletes() && c.Key == "" {
+			return Identity{}
+		}
 		return Identity{Hash: CommandKey(workspace, c.Key)}
 	}
 }
@@ -105,8 +109,9 @@ func Fingerprint(c *Command) Hash {
 		TTL        time.Duration
 		Importance *float64
 		Keep       bool
+		Target     string `json:",omitempty"`
 	}{c.Kind, c.Scope, c.Text, c.Messages, c.Speaker, c.OccurredAt, c.EventDate, string(Canonical(c.Metadata)),
-		c.Source, c.EventType, c.SessionID, c.Tags, c.TTL, c.Importance, c.KeepSimilar}
+		c.Source, c.EventType, c.SessionID, c.Tags, c.TTL, c.Importance, c.KeepSimilar, c.Target}
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(doc); err != nil {
 		// Only a NaN gets here, which no JSON request can carry: distinct

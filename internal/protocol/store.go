@@ -14,8 +14,9 @@ type Store interface {
 	// transaction: when a task holds the identity (and its window is not over
 	// at a.At) that task comes back, as it is now, with twin true and nothing
 	// is written; otherwise task, identity, entries, records and transitions
-	// are written together. When an entry is not covered the error is
-	// *InsufficientError and nothing is kept.
+	// are written together, and tombstones take the place of their records. When
+	// an entry is not covered the error is *InsufficientError, and when a record
+	// is a tombstone already it is ErrStale; nothing is kept then.
 	Accept(ctx context.Context, a Acceptance) (t Task, twin bool, err error)
 
 	// Claim looks at tasks that are due at now, the longest overdue first,
@@ -76,6 +77,7 @@ type Acceptance struct {
 	Entries     []Entry // a grant whose id is there already is skipped
 	Records     []Record
 	Transitions []Transition
+	Tombstones  []Record // of records that must still be there; see Record.Forget
 	At          time.Time
 }
 

@@ -57,7 +57,7 @@ type Task struct {
 
 	Account     Account
 	Amount      int64
-	Reservation string // entry id of this run's reservation
+	Reservation string // entry id of this run's reservation; "" when the operation is free
 	Transitions int    // how many there are; the next one's number is one more
 
 	CreatedAt, UpdatedAt   time.Time
@@ -85,6 +85,8 @@ const (
 	Stored Outcome = "STORED"
 	// NoMemory: the input held nothing worth keeping. It is a success.
 	NoMemory Outcome = "NO_MEMORY"
+	// Deleted: the records of the evidence are tombstones.
+	Deleted Outcome = "DELETED"
 )
 
 // Result is the evidence a SUCCEEDED task keeps.

@@ -82,6 +82,27 @@ func (sp *space) project(id string) {
 	}
 }
 
+// buriable says why tombstones cannot all take the place of their records.
+func (sp *space) buriable(rs []protocol.Record) error {
+	seen := make(map[string]bool, len(rs))
+	for i := range rs {
+		now := &rs[i]
+		r := sp.records[now.ID]
+		if r == nil || r.Forgotten {
+			return protocol.ErrStale
+		}
+		if seen[r.ID] || !now.Forgotten || !sameOwner(r, now) {
+			return broken("record %s cannot be forgotten by this", r.ID)
+		}
+		seen[r.ID] = true
+	}
+	return nil
+}
+
+func sameOwner(r, now *protocol.Record) bool {
+	return r.Number == now.Number && r.Wire == now.Wire && r.TaskID == now.TaskID && r.Scope == now.Scope && r.CreatedAt.Equal(now.CreatedAt)
+}
+
 // replace changes what a record says and keeps where it is listed; a forgotten
 // one leaves the lists.
 func (sp *space) replace(now protocol.Record) error {
@@ -89,7 +110,7 @@ func (sp *space) replace(now protocol.Record) error {
 	if r.Forgotten {
 		return protocol.ErrNotFound
 	}
-	if r.Number != now.Number || r.Wire != now.Wire || r.TaskID != now.TaskID || r.Scope != now.Scope || !r.CreatedAt.Equal(now.CreatedAt) {
+	if !sameOwner(r, &now) {
 		return broken("record %s changes whose it is", r.ID)
 	}
 	old := topicOf(r)

@@ -38,6 +38,9 @@ func (s *Store) Accept(_ context.Context, a protocol.Acceptance) (protocol.Task,
 	if err := sp.admit(a.Records); err != nil {
 		return protocol.Task{}, false, err
 	}
+	if err := sp.buriable(a.Tombstones); err != nil {
+		return protocol.Task{}, false, err
+	}
 	if err := sp.ledger.post(a.Entries); err != nil {
 		return protocol.Task{}, false, err
 	}
@@ -48,6 +51,11 @@ func (s *Store) Accept(_ context.Context, a protocol.Acceptance) (protocol.Task,
 		s.identities[t.Identity.Hash] = t.ID
 	}
 	sp.add(a.Records)
+	for _, r := range a.Tombstones {
+		if err := sp.replace(r); err != nil {
+			return protocol.Task{}, false, err // cannot be: checked above, under the same lock
+		}
+	}
 	for _, tr := range a.Transitions {
 		s.append(sp, tr)
 	}

@@ -35,6 +35,8 @@ func Run(t *testing.T, open func(t *testing.T) protocol.Store) {
 		{"ListsAreOrderedAndPaged", listsAreOrderedAndPaged},
 		{"HistoryIsReadOnce", historyIsReadOnce},
 		{"RecordsAndTombstones", recordsAndTombstones},
+		{"DeletionIsOneTransaction", deletionIsOneTransaction},
+		{"ConcurrentDeletionsTakeARecordOnce", concurrentDeletionsTakeARecordOnce},
 		{"NumbersAreNeverGivenTwice", numbersAreNeverGivenTwice},
 	} {
 		t.Run(c.name, func(t *testing.T) {
