@@ -11,6 +11,11 @@ import (
 // a word; this is how it can be told afterwards.
 const HashField = "memwrite_text_sha256"
 
+// RefField is where Add leaves the client_ref, beside HashField. A near-duplicate
+// is answered with the memory that another reference made, and the hash on that
+// one says nothing about this text.
+const RefField = "memwrite_client_ref"
+
 // AddRequest is one fact for one end user.
 type AddRequest struct {
 	Text      string // the service wants 10 characters or more
@@ -24,8 +29,9 @@ type AddRequest struct {
 	Tags        []string
 	TTLMinutes  *int            // at least 1
 	Importance  *float64        // 0 to 1
-	Metadata    json.RawMessage // an object; Add puts HashField into it
+	Metadata    json.RawMessage // an object; Add puts HashField and RefField into it
 	Deduplicate *bool           // false switches the near-duplicate filter off
+	VerifyText  bool            // WithVerifyText for this call alone
 }
 
 // AddOutcome is how an Add ended.
@@ -45,7 +51,7 @@ type TextVerification string
 const (
 	NotVerified   TextVerification = ""          // not asked for, or not needed
 	TextMatches   TextVerification = "matches"   // the memory carries this text's hash
-	TextUnknown   TextVerification = "unknown"   // no id, no hash, or the memory cannot be read
+	TextUnknown   TextVerification = "unknown"   // no id, no hash, another reference's memory, or one that cannot be read
 	TextDifferent TextVerification = "different" // comes with ErrRefReused
 )
 
@@ -59,6 +65,7 @@ type AddResult struct {
 	Tries     int
 	RequestID string
 	Verified  TextVerification
+	VerifyErr error // why the memory could not be read, where Verified is TextUnknown for that
 }
 
 // Add writes one fact: POST /memory/add. The service extracts before it
@@ -98,7 +105,7 @@ func (c *Client) Add(ctx context.Context, req AddRequest) (*AddResult, error) {
 		res.Outcome, res.Memory, res.MemoryIDs = Stored, &got.Memory, []int64{*id}
 	case got.Status == "skipped" && got.Reason == "already_ingested":
 		res.Outcome, res.Reason, res.MemoryIDs = AlreadyIngested, got.Reason, got.MemoryIDs
-		if c.verifyText {
+		if c.verifyText || req.VerifyText {
 			return c.verify(ctx, req, res)
 		}
 	case got.Status == "skipped":
@@ -162,7 +169,7 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	if i := req.Importance; i != nil && !(*i >= 0 && *i <= 1) {
 		return request{}, invalid(op, "Importance", "is outside 0 to 1")
 	}
-	meta, err := withHash(op, req.Metadata, req.Text)
+	meta, err := withHash(op, req.Metadata, req.Text, ref)
 	if err != nil {
 		return request{}, err
 	}
@@ -183,28 +190,39 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	return request{op: op, identity: ref, http: h, body: body, safe: ref != "", texts: []string{req.Text}}, nil
 }
 
-// withHash puts the text's hash into the metadata. The rest of it keeps its
-// bytes: a number with 20 digits is still that number.
-func withHash(op string, meta json.RawMessage, text string) (json.RawMessage, error) {
+// withHash puts the text's hash into the metadata, and the reference it belongs
+// to. The rest of it keeps its bytes: a number with 20 digits is still that
+// number.
+func withHash(op string, meta json.RawMessage, text, ref string) (json.RawMessage, error) {
 	const name = `"` + HashField + `":"`
+	own := append(make([]byte, 0, len(name)+len(RefField)+len(ref)+80), name...)
+	own = append(appendTextHash(own, text), '"')
+	if ref != "" {
+		own = append(own, `,"`+RefField+`":`...)
+		quoted, err := encodeBody(op, ref)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, quoted...)
+	}
 	m := bytes.TrimSpace(meta)
 	if len(m) == 0 {
-		only := append(make([]byte, 0, len(name)+68), "{"+name...)
-		return append(appendTextHash(only, text), `"}`...), nil
+		return append(append([]byte{'{'}, own...), '}'), nil
 	}
-	field := name + textHash(text) + `"`
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(m, &fields) != nil {
 		return nil, invalid(op, "Metadata", "is not a JSON object")
 	}
-	if _, taken := fields[HashField]; taken {
-		return nil, invalid(op, "Metadata", "holds "+HashField+", which Add sets itself")
-	}
-	if len(fields) > 0 {
-		field = "," + field
+	for _, name := range []string{HashField, RefField} {
+		if _, taken := fields[name]; taken {
+			return nil, invalid(op, "Metadata", "holds "+name+", which Add sets itself")
+		}
 	}
 	out := append(json.RawMessage(nil), bytes.TrimRight(m[:len(m)-1], " \t\r\n")...)
-	return append(append(out, field...), '}'), nil
+	if len(fields) > 0 {
+		out = append(out, ',')
+	}
+	return append(append(out, own...), '}'), nil
 }
 
 // verify reads an already ingested memory back. What cannot be told is
@@ -216,10 +234,12 @@ func (c *Client) verify(ctx context.Context, req AddRequest, res *AddResult) (*A
 	}
 	m, err := c.Memory(ctx, req.EndUserID, res.MemoryIDs[0])
 	if err != nil {
+		res.VerifyErr = err
 		return res, nil
 	}
 	var meta struct {
 		Hash string `json:"memwrite_text_sha256"`
+		Ref  string `json:"memwrite_client_ref"`
 	}
 	if json.Unmarshal(m.Metadata, &meta) != nil || meta.Hash == "" {
 		return res, nil
@@ -227,6 +247,9 @@ func (c *Client) verify(ctx context.Context, req AddRequest, res *AddResult) (*A
 	if meta.Hash == textHash(req.Text) {
 		res.Verified = TextMatches
 		return res, nil
+	}
+	if meta.Ref != req.Ref.String() {
+		return res, nil // made by another record; this one's text was only close to it
 	}
 	res.Verified = TextDifferent
 	return res, &Error{

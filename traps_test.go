@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	memwrite "github.com/memwrite/memwrite-go"
+	"github.com/memwrite/memwrite-go/mockserver"
 )
 
 func TestTrapTurnSkippedByQuotaIsAnError(t *testing.T) {
@@ -110,7 +111,9 @@ func TestTrapRefReusedForAnotherText(t *testing.T) {
 		meta string
 		want memwrite.TextVerification
 	}{
-		{`{"memwrite_text_sha256":"` + strings.Repeat("0", 64) + `"}`, memwrite.TextDifferent},
+		{`{"memwrite_text_sha256":"` + strings.Repeat("0", 64) + `","memwrite_client_ref":"note-0001"}`, memwrite.TextDifferent},
+		{`{"memwrite_text_sha256":"` + strings.Repeat("0", 64) + `","memwrite_client_ref":"note-0002"}`, memwrite.TextUnknown},
+		{`{"memwrite_text_sha256":"` + strings.Repeat("0", 64) + `"}`, memwrite.TextUnknown},
 		{`{}`, memwrite.TextUnknown},
 		{`null`, memwrite.TextUnknown},
 	} {
@@ -128,6 +131,47 @@ func TestTrapRefReusedForAnotherText(t *testing.T) {
 	meta = sent.Metadata
 	if res, err := c.Add(t.Context(), theNote()); err != nil || res.Verified != memwrite.TextMatches {
 		t.Error(res, err)
+	}
+}
+
+// A text close to another record's is answered with that record's memory. Sent
+// again, it is that memory which is read back, and its hash is another text's.
+func TestTrapNearDuplicateIsNoReusedRef(t *testing.T) {
+	t.Parallel()
+	srv := mockserver.Run(t)
+	c := srv.Client(t, memwrite.WithVerifyText(true))
+	for i, text := range []string{"I am allergic to peanuts.", "I am allergic to the peanuts.", "I am allergic to the peanuts."} {
+		res, err := c.Add(t.Context(), memwrite.AddRequest{Text: text, EndUserID: "acme", Ref: memwrite.NewRef("note", []string{"1", "2", "2"}[i])})
+		if err != nil {
+			t.Fatalf("write %d: %v", i, err)
+		}
+		if i == 2 && (res.Outcome != memwrite.AlreadyIngested || res.Verified != memwrite.TextUnknown || res.VerifyErr != nil) {
+			t.Errorf("%+v", res)
+		}
+	}
+	if n := len(srv.Records()); n != 1 {
+		t.Errorf("%d records; the texts were meant to be close", n)
+	}
+	_, err := c.Add(t.Context(), memwrite.AddRequest{Text: "Our office moved to Cardiff in May.", EndUserID: "acme", Ref: memwrite.NewRef("note", "1")})
+	if !errors.Is(err, memwrite.ErrRefReused) {
+		t.Errorf("error %v, want ErrRefReused", err)
+	}
+}
+
+func TestTrapVerifyThatCannotRead(t *testing.T) {
+	t.Parallel()
+	srv := listen(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			respond(w, 200, `{"status":"skipped","reason":"already_ingested","memory_ids":[66438],"client_ref":"note-0001"}`)
+			return
+		}
+		respond(w, 404, `{"error":{"code":"NOT_FOUND","message":"m"}}`)
+	})
+	req := theNote()
+	req.VerifyText = true
+	res, err := srv.client(t).Add(t.Context(), req)
+	if err != nil || res.Verified != memwrite.TextUnknown || !errors.Is(res.VerifyErr, memwrite.ErrNotFound) {
+		t.Errorf("%+v %v", res, err)
 	}
 }
 

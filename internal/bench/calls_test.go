@@ -85,7 +85,7 @@ func newRaw(base string, hc *http.Client) func() error {
 	}
 	return func() error {
 		sum := sha256.Sum256([]byte(text))
-		body, err := json.Marshal(request{text, "note-0001", "notes", map[string]string{memwrite.HashField: hex.EncodeToString(sum[:])}})
+		body, err := json.Marshal(request{text, "note-0001", "notes", map[string]string{memwrite.HashField: hex.EncodeToString(sum[:]), memwrite.RefField: "note-0001"}})
 		if err != nil {
 			return err
 		}
