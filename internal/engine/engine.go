@@ -81,16 +81,17 @@ type Engine struct {
 	busy    int // claims out and runs going on
 	started bool
 	closed  bool
+	alive   int           // goroutines of the engine
+	idle    chan struct{} // closed when it is closed and none is left
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	group   sync.WaitGroup
 	stop    func() // of the wake-up subscription
 }
 
 // New makes an engine; Start lets it run. Before that it accepts and reads.
 func New(c Config) *Engine {
 	e := &Engine{store: c.Store, sched: c.Scheduler, extract: c.Extractor, compare: c.Comparer, project: c.Projector,
-		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, observe: c.Observe, dispatch: make(chan struct{}, 1)}
+		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, observe: c.Observe, dispatch: make(chan struct{}, 1), idle: make(chan struct{})}
 	if e.wakeups == nil {
 		e.wakeups = &local{}
 	}
@@ -109,8 +110,7 @@ func (e *Engine) Start() {
 		return
 	}
 	e.started = true
-	e.group.Add(1)
-	e.sched.Go(func() { defer e.group.Done(); e.loop() })
+	e.launch(e.loop)
 }
 
 // Close stops runners where they stand, as a crash would, waits for them and
@@ -119,14 +119,16 @@ func (e *Engine) Start() {
 func (e *Engine) Close() {
 	e.mu.Lock()
 	first := !e.closed
-	e.closed = true
+	if e.closed = true; first {
+		e.settle()
+	}
 	e.mu.Unlock()
 	if first {
 		e.cancel(ErrClosed)
 		e.waiters.wakeAll()
 		e.stop()
 	}
-	e.group.Wait()
+	_ = e.sched.Wait(context.Background(), sched.Forever, e.idle)
 }
 
 // spawn runs f as one of the engine's goroutines, unless it is closed.
@@ -136,9 +138,30 @@ func (e *Engine) spawn(f func()) bool {
 	if e.closed {
 		return false
 	}
-	e.group.Add(1)
-	e.sched.Go(func() { defer e.group.Done(); f() })
+	e.launch(f)
 	return true
+}
+
+// launch is called with mu held and the engine not closed.
+func (e *Engine) launch(f func()) {
+	e.alive++
+	e.sched.Go(func() {
+		defer func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.alive--
+			e.settle()
+		}()
+		f()
+	})
+}
+
+// settle is called with mu held: it lets Close go once nothing runs. A closed
+// engine launches nothing, so this happens once.
+func (e *Engine) settle() {
+	if e.closed && e.alive == 0 {
+		close(e.idle)
+	}
 }
 
 func (e *Engine) random(bytes int) string {

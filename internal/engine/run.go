@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
@@ -23,7 +22,7 @@ type runner struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	mu     sync.Mutex // orders the heartbeat and the steps, which write the same row
+	mu     sched.Lock // orders the heartbeat and the steps, which write the same row; held while the store writes
 	task   protocol.Task
 	frozen bool // by a fault: the heartbeat stands still too
 }
@@ -37,7 +36,7 @@ func (e *Engine) run(t protocol.Task, w protocol.Workspace) {
 	}
 	ctx, cancel := context.WithCancelCause(e.ctx)
 	defer cancel(nil)
-	r := &runner{e: e, w: w, ctx: ctx, cancel: cancel, task: t}
+	r := &runner{e: e, w: w, ctx: ctx, cancel: cancel, mu: sched.NewLock(e.sched), task: t}
 	if !e.spawn(r.heartbeat) {
 		return
 	}
