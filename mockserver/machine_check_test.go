@@ -167,7 +167,7 @@ func (m *machine) judge(rt *rapid.T, c *call) {
 	case len(task.Result.Records) == 0:
 		is(200, `"skipped"`)
 	default:
-		is(201, task.Result.Records[0].Text)
+		is(201, fmt.Sprintf(`"id":%d`, task.Result.Records[0].Number))
 	}
 }
 
@@ -188,8 +188,12 @@ func (m *machine) Check(rt *rapid.T) {
 	}
 	m.checkEnded(rt, s)
 	m.checkInferences(rt)
+	texts := map[string]string{}
+	for _, r := range s.Records {
+		texts[r.ID] = r.Text
+	}
 	for _, t := range s.Tasks {
-		m.checkViews(rt, t)
+		m.checkViews(rt, t, texts)
 	}
 	m.last, m.stood, m.redriven = s, m.standing(), ""
 	for _, text := range m.texts {
@@ -248,7 +252,7 @@ func (m *machine) checkInferences(rt *rapid.T) {
 
 // checkViews asserts that the input is gone (I13), that the event says what the
 // row says, and that one that ended says it for good.
-func (m *machine) checkViews(rt *rapid.T, t protocol.Task) {
+func (m *machine) checkViews(rt *rapid.T, t protocol.Task, texts map[string]string) {
 	if t.State == protocol.Succeeded && t.Kind != protocol.Verbatim {
 		if row, err := json.Marshal(t); err != nil || strings.Contains(string(row), rawMark) {
 			rt.Errorf("I13: %s SUCCEEDED and holds its input (%v)", t.ID, err)
@@ -265,6 +269,13 @@ func (m *machine) checkViews(rt *rapid.T, t protocol.Task) {
 	view := got.fields()
 	if got.status != 200 || view["status"] != string(t.State) || view["attempts"] != float64(t.Attempts) {
 		rt.Errorf("event %s, the row says %s at attempt %d", got.body, t.State, t.Attempts)
+	}
+	for _, result := range view["results"].([]any) {
+		r := result.(map[string]any)
+		if id := r["id"].(string); r["memory"] != texts[id] {
+			rt.Errorf("event %s says %q of %s, which says %q", t.ID, r["memory"], id, texts[id])
+		}
+		delete(r, "memory") // a record that is forgotten has none
 	}
 	delete(view, "updated_at") // a projection that heals moves it
 	words := fmt.Sprint(view)

@@ -13,6 +13,10 @@ type Fact struct {
 	Text string // in the extractor's words
 	Type string // fact, preference, ...; "" is fact
 	Key  string // what it is about: facts of one type and key are compared
+	// Replaces: an end user has one fact of this type and key, so that this one
+	// takes the place of an older one that says something else, whose text is
+	// gone then. Facts of FishMem's wire stand beside each other all the same.
+	Replaces bool
 }
 
 // Script is an extractor of your own. It gets the text of an add or a turn, or
@@ -50,9 +54,7 @@ func (c *core) extract(ctx context.Context, in protocol.Input) ([]protocol.Fact,
 				continue
 			}
 		}
-		for _, f := range extract.Facts(text) {
-			out = append(out, protocol.Fact(f))
-		}
+		out = append(out, extract.Facts(text)...)
 	}
 	return out, nil
 }

@@ -42,8 +42,27 @@ func (b *Backend) Submit(ctx context.Context, w service.Write) (service.Task, bo
 	if err != nil {
 		return service.Task{}, false, refusal(err)
 	}
-	task, err := b.view(ctx, got.Task)
+	task := plain(got.Task)
+	switch {
+	case c.Kind == protocol.MemorySyncAdd:
+		task, err = b.view(ctx, got.Task)
+	case c.Kind == protocol.Verbatim:
+		said(task.Records, &c)
+	}
 	return task, got.Replayed, err
+}
+
+// said gives the records of a verbatim write the texts it came with. A replay
+// has the same ones, so that it is answered byte for byte also when a record was
+// forgotten meanwhile and nothing here knows its text any more.
+func said(records []service.Record, c *protocol.Command) {
+	for i := range records {
+		if len(c.Messages) == 0 {
+			records[i].Text = c.Text
+		} else if i < len(c.Messages) {
+			records[i].Text = c.Messages[i].Content
+		}
+	}
 }
 
 func (b *Backend) command(w service.Write) protocol.Command {
@@ -94,7 +113,7 @@ func (b *Backend) Task(ctx context.Context, workspace, id string) (service.Task,
 	if err != nil {
 		return service.Task{}, refusal(err)
 	}
-	return plain(t), nil
+	return b.view(ctx, t)
 }
 
 // Tasks lists inferred writes.
@@ -106,6 +125,9 @@ func (b *Backend) Tasks(ctx context.Context, workspace string, state service.Sta
 	out := make([]service.Task, len(events))
 	for i, e := range events {
 		out[i] = ofEvent(e)
+		if err := b.told(ctx, workspace, &out[i]); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -184,30 +206,39 @@ func ofEvent(e protocol.Event) service.Task {
 	}
 	for _, r := range e.Results {
 		out.Deduplicated = out.Deduplicated && r.Existing
-		out.Records = append(out.Records, service.Record{ID: r.ID, Number: r.Number, Text: r.Text, TaskID: e.ID, Scope: out.Scope})
+		out.Records = append(out.Records, service.Record{ID: r.ID, Number: r.Number, TaskID: e.ID, Scope: out.Scope})
 	}
 	return out
 }
 
 func plain(t protocol.Task) service.Task { return ofEvent(protocol.EventOf(t)) }
 
-// view is plain with the whole first record of an add, which that answer
-// prints.
+// view is plain with what the records say.
 func (b *Backend) view(ctx context.Context, t protocol.Task) (service.Task, error) {
 	out := plain(t)
-	if t.Kind != protocol.MemorySyncAdd {
-		return out, nil
+	return out, b.told(ctx, t.Workspace, &out)
+}
+
+// told reads the records of a task: all there is of them for an add, which its
+// answer prints, and their texts for an event. One that was forgotten keeps its
+// id and has no text.
+func (b *Backend) told(ctx context.Context, workspace string, t *service.Task) error {
+	if t.Operation != service.OpAdd && t.Operation != service.OpInfer {
+		return nil
 	}
-	for i := range out.Records {
-		r, err := b.engine.Load().RecordByNumber(ctx, t.Workspace, out.Records[i].Number)
+	for i := range t.Records {
+		r, err := b.engine.Load().Record(ctx, workspace, protocol.Wire(t.Scope.Service), t.Records[i].ID)
 		switch {
-		case err == nil:
-			out.Records[i] = recordView(r)
-		case !errors.Is(err, protocol.ErrNotFound):
-			return out, err
+		case errors.Is(err, protocol.ErrNotFound):
+		case err != nil:
+			return refusal(err)
+		case t.Operation == service.OpAdd:
+			t.Records[i] = recordView(r)
+		default:
+			t.Records[i].Text = r.Text
 		}
 	}
-	return out, nil
+	return nil
 }
 
 func recordView(r protocol.Record) service.Record {

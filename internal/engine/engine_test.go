@@ -160,13 +160,23 @@ func (b *bundle) records() int {
 	return len(s.Records)
 }
 
+// text is what a record says.
+func (b *bundle) text(id string) string {
+	b.t.Helper()
+	r, err := b.store.Record(b.t.Context(), "w", id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r.Text
+}
+
 const note = "My team ships releases every Thursday."
 
 func TestAddIsStoredAndItsReferenceRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bundle) {
 		s := b.submit(add(note, "note-0001"))
 		task := b.end(s.Task.ID, protocol.Succeeded)
-		if e := task.Result.Records; len(e) != 1 || e[0].Number != 66438 || e[0].Text != "Ships releases every Thursday" {
+		if e := task.Result.Records; len(e) != 1 || e[0].Number != 66438 || b.text(e[0].ID) != "Ships releases every Thursday" {
 			t.Fatalf("evidence %+v", e)
 		}
 		again := b.submit(add("An edited text entirely.", "note-0001"))

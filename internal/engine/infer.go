@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
@@ -75,26 +76,31 @@ func clean(facts []protocol.Fact) ([]protocol.Fact, error) {
 	return out, nil
 }
 
-// filter finds the records that say a fact already, within one end user, type
-// and key. It is best effort: two tasks that plan at once do not see each
-// other. FishMem's keys each are an intent of their own, so it has no filter.
-func (r *runner) filter(facts []protocol.Fact) ([]protocol.Fact, []*protocol.Record, error) {
-	existing := make([]*protocol.Record, len(facts))
+// filter judges facts by what is there already of one end user, type and key:
+// the oldest record that says the same makes a fact redundant, and a fact that
+// is the only one of its key takes the place of those that say something else.
+// It is best effort: two tasks that plan at once do not see each other.
+// FishMem's keys each are an intent of their own, so it has no filter.
+func (r *runner) filter(facts []protocol.Fact) ([]protocol.Judgment, error) {
+	judged := make([]protocol.Judgment, len(facts))
 	t := r.now()
 	if t.Kind.Wire() != protocol.MemorySync || t.Command.KeepSimilar {
-		return facts, existing, nil
+		return judged, nil
 	}
 	for i, f := range facts {
 		rs, err := r.e.store.Similar(r.ctx, t.Workspace, protocol.MemorySync, t.Scope, f.Type, f.Key, r.e.sched.Now())
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		for j := range rs {
-			if r.e.compare.Same(f.Text, rs[j].Text) {
-				existing[i] = &rs[j]
-				break
+		if j := slices.IndexFunc(rs, func(old protocol.Record) bool { return r.e.compare.Same(f.Text, old.Text) }); j >= 0 {
+			judged[i].Existing = &rs[j]
+			continue
+		}
+		for _, old := range rs {
+			if f.Replaces {
+				judged[i].Supersedes = append(judged[i].Supersedes, old.ID)
 			}
 		}
 	}
-	return facts, existing, nil
+	return judged, nil
 }

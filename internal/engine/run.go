@@ -106,18 +106,18 @@ func (r *runner) plan() error {
 	if err := r.pass(protocol.AfterInference); err != nil {
 		return err
 	}
-	facts, existing, err := r.filter(facts)
+	judged, err := r.filter(facts)
 	if err != nil {
 		return err
 	}
 	var first int64
-	if n := protocol.Numbers(r.now().Kind, existing); n > 0 {
+	if n := protocol.Numbers(r.now().Kind, judged); n > 0 {
 		if first, err = r.e.store.Allot(r.ctx, n); err != nil {
 			return err
 		}
 	}
 	_, err = r.write(func(t protocol.Task) (protocol.WriteSet, error) {
-		return protocol.FreezePlan(t, facts, existing, first, r.e.sched.Now())
+		return protocol.FreezePlan(t, facts, judged, first, r.e.sched.Now())
 	})
 	return err
 }

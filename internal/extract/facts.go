@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
 // MaxFacts is how many facts one input gives at most; what comes after is not
@@ -13,17 +15,11 @@ const MaxFacts = 64
 // maxFactRunes bounds one fact: a "sentence" longer than this is cut.
 const maxFactRunes = 1000
 
-// Fact is one thing worth remembering.
-type Fact struct {
-	// Text is the fact in the extractor's own words, never empty.
-	Text string
-	// Type is what kind of fact it is: fact, preference, decision, identity,
-	// event or goal. Read it as an open set.
-	Type string
-	// Key names what the fact is about, in the form subject/topic. Only facts
-	// of one type and key are compared with each other.
-	Key string
-}
+// Fact is one thing worth remembering: Text in the extractor's own words, never
+// empty; Type fact, preference, decision, identity, event or goal; Key in the
+// form subject/topic. Only the end user's own name is a fact that replaces an
+// older one: of everything else there may be many.
+type Fact = protocol.Fact
 
 // Facts gives the facts of a text in the order they were said. Greetings,
 // thanks and questions hold none, so a text of nothing else gives an empty
@@ -79,7 +75,7 @@ func fact(sentence string) (Fact, bool) {
 	subject, rest := splitSubject(s)
 	text := capitalise(cut(rest, maxFactRunes))
 	kind := kindOf(s)
-	return Fact{Text: text, Type: kind, Key: key(subject, text)}, true
+	return Fact{Text: text, Type: kind, Key: key(subject, text), Replaces: subject == "self" && kind == "identity" && strings.HasPrefix(text, "Name is ")}, true
 }
 
 // splitSubject takes the speaker off the front of a sentence, since a memory

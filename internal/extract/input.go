@@ -38,9 +38,7 @@ func (r Rules) Extract(ctx context.Context, in protocol.Input) ([]protocol.Fact,
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		for _, f := range Facts(text) {
-			out = append(out, protocol.Fact(f))
-		}
+		out = append(out, Facts(text)...)
 	}
 	return out, nil
 }

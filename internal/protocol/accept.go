@@ -10,6 +10,11 @@ type Proposal struct {
 	MaxAttempts int
 	Now         time.Time
 	Targets     []Record // of a deletion: the live records it takes away
+	// PaidBy is an earlier task of the same call, when a call with many
+	// commands is charged once. It pays if it SUCCEEDED and was charged itself:
+	// that is final, so a command it pays for is never left without a payer.
+	// Anything else, nil too, and the command reserves for itself.
+	PaidBy *Task
 }
 
 // Accept says what a new command writes, in one transaction: its task, its
@@ -30,7 +35,11 @@ func Accept(p Proposal) Acceptance {
 	if c.Kind.deletes() {
 		return deletion(a, t, p.Targets)
 	}
-	a.Entries = reserve(&t, p.Workspace, now)
+	if pays(p.PaidBy, &t) {
+		t.Account, t.Amount, t.Reservation = p.PaidBy.Account, 0, p.PaidBy.Reservation
+	} else {
+		a.Entries = reserve(&t, p.Workspace, now)
+	}
 	a.Transitions = []Transition{*t.move(Pending, now)}
 	if c.Kind == Verbatim {
 		t.Attempts, t.StartedAt = 1, now
@@ -39,7 +48,7 @@ func Accept(p Proposal) Acceptance {
 		for _, text := range c.inputs() {
 			facts = append(facts, Fact{Text: text, Type: "fact"})
 		}
-		t.Plan = newPlan(&t, facts, make([]*Record, len(facts)), 0)
+		t.Plan = newPlan(&t, facts, make([]Judgment, len(facts)), 0)
 		a.Records = records(&t, now)
 		t.Committed, t.Projection = true, ProjectionPending
 		end := finish(&t, now)
@@ -68,6 +77,11 @@ func deletion(a Acceptance, t Task, targets []Record) Acceptance {
 	a.Transitions = append(a.Transitions, *t.move(Succeeded, now))
 	a.Task = t
 	return a
+}
+
+// pays says whether a task's settlement covers another command as well.
+func pays(by, t *Task) bool {
+	return by != nil && by.State == Succeeded && by.Amount > 0 && by.Workspace == t.Workspace && by.Kind == t.Kind
 }
 
 // reserve opens the account if it is not, and holds the price of a run.

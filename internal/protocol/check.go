@@ -23,8 +23,14 @@ func CheckTask(t *Task) error {
 		return broken("task %s failed with records committed", t.ID)
 	case (t.Result != nil) != (t.State == Succeeded):
 		return broken("task %s is %s and has a result: %v", t.ID, t.State, t.Result != nil)
-	case (t.Command == nil) != (t.State == Succeeded): // I13
+	case t.Command == nil && !t.State.Terminal(), t.Command != nil && t.State == Succeeded: // I13
 		return broken("task %s is %s and has its input: %v", t.ID, t.State, t.Command != nil)
+	case t.Command == nil && t.Plan.told(): // I13
+		return broken("task %s is %s and its plan still says the facts", t.ID, t.State)
+	case t.State == Failed && (t.Command == nil) != t.NextAttempt.IsZero():
+		return broken("task %s is FAILED and keeps its input: %v, until %v", t.ID, t.Command != nil, t.NextAttempt)
+	case t.Amount < 0 || (t.Amount > 0 && t.Reservation == ""): // I7
+		return broken("task %s costs %d and has the reservation %q", t.ID, t.Amount, t.Reservation)
 	case t.State.Terminal() == t.CompletedAt.IsZero():
 		return broken("task %s is %s and its end is %v", t.ID, t.State, t.CompletedAt)
 	}
@@ -38,7 +44,7 @@ func CheckStep(old, now *Task) error {
 		return broken("task %s changes what it is", old.ID)
 	case old.State == Succeeded && now.State != Succeeded: // I3
 		return broken("task %s leaves SUCCEEDED", old.ID)
-	case old.State == Failed && (now.State != Pending || now.Run != old.Run+1): // I3
+	case old.State == Failed && !forgets(old, now) && (now.State != Pending || now.Run != old.Run+1): // I3
 		return broken("task %s leaves FAILED without a new run", old.ID)
 	case old.Plan != nil && (now.Plan == nil || now.Plan.Hash != old.Plan.Hash): // I8
 		return broken("task %s changes a frozen plan", old.ID)
@@ -48,6 +54,11 @@ func CheckStep(old, now *Task) error {
 		return broken("task %s skips a transition", old.ID)
 	}
 	return CheckTask(now)
+}
+
+// forgets says that a FAILED task only gives up what it kept for a redrive.
+func forgets(old, now *Task) bool {
+	return now.State == Failed && now.Command == nil && now.Run == old.Run && now.Transitions == old.Transitions && now.CompletedAt.Equal(old.CompletedAt)
 }
 
 // Check holds a whole store against the invariants a snapshot can show:
@@ -86,7 +97,9 @@ func Check(s Snapshot) error {
 func checkRecords(s Snapshot, tasks map[string]*Task) error {
 	made := map[string]map[string]bool{}
 	numbers := map[int64]bool{}
+	forgotten := map[string]bool{}
 	for _, r := range s.Records {
+		forgotten[r.ID] = r.Forgotten
 		t := tasks[r.TaskID]
 		if t == nil || !t.Committed || t.Workspace != r.Workspace {
 			return broken("record %s belongs to no committed task", r.ID)
@@ -99,8 +112,8 @@ func checkRecords(s Snapshot, tasks map[string]*Task) error {
 		}
 		made[r.TaskID][r.ID] = true
 		numbers[r.Number] = true
-		if r.Forgotten && r.Text != "" {
-			return broken("record %s is forgotten and has a text", r.ID)
+		if (r.Forgotten && r.Text != "") || (!r.Forgotten && r.SupersededBy != "") {
+			return broken("record %s is forgotten: %v, and superseded by %q", r.ID, r.Forgotten, r.SupersededBy)
 		}
 	}
 	for id, t := range tasks {
@@ -113,6 +126,11 @@ func checkRecords(s Snapshot, tasks map[string]*Task) error {
 		for _, m := range t.Plan.Mutations {
 			if !made[id][m.RecordID] {
 				return broken("task %s lacks record %s", id, m.RecordID)
+			}
+			for _, old := range m.Supersedes {
+				if gone, ok := forgotten[old]; ok && !gone {
+					return broken("record %s is there beside %s, which took its place", old, m.RecordID)
+				}
 			}
 		}
 	}
@@ -151,6 +169,7 @@ func checkLedger(s Snapshot, tasks map[string]*Task) error {
 	sums := map[Account]Balance{}
 	open := map[string]Entry{}
 	ended := map[string]EntryKind{}
+	reserved := map[string]Entry{}
 	seen := map[string]bool{}
 	for _, e := range s.Entries {
 		if seen[e.ID] {
@@ -166,7 +185,7 @@ func checkLedger(s Snapshot, tasks map[string]*Task) error {
 		sums[e.Account] = b
 		switch e.Kind {
 		case Reserve:
-			open[e.ID] = e
+			open[e.ID], reserved[e.ID] = e, e
 		case Settle, Release:
 			r, ok := open[e.Of]
 			if !ok || r.Amount != e.Amount || r.Account != e.Account || r.TaskID != e.TaskID {
@@ -185,6 +204,13 @@ func checkLedger(s Snapshot, tasks map[string]*Task) error {
 		if t.Kind.deletes() {
 			if t.Reservation != "" {
 				return broken("task %s is a deletion and has a reservation", id)
+			}
+			continue
+		}
+		if t.Amount == 0 {
+			// Another task pays: one that was charged, and not this one.
+			if r := reserved[t.Reservation]; ended[t.Reservation] != Settle || r.TaskID == id || r.Account != t.Account {
+				return broken("task %s is paid for by reservation %s, which did not settle", id, t.Reservation)
 			}
 			continue
 		}

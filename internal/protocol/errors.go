@@ -22,8 +22,9 @@ var (
 	// *InsufficientError.
 	ErrInsufficient = errors.New("protocol: the account does not cover it")
 
-	// ErrNotRetryable: a redrive of a task that is not there, succeeded, or
-	// belongs to an operation whose caller sends it again instead.
+	// ErrNotRetryable: a redrive of a task that is not there, succeeded, FAILED
+	// longer ago than its command is kept, or belongs to an operation whose
+	// caller sends it again instead.
 	ErrNotRetryable = errors.New("protocol: the task cannot be redriven")
 
 	// ErrUnavailable: the store cannot work now: its disk is full or its server

@@ -10,7 +10,7 @@ type Event struct {
 	Kind        Kind
 	Status      State
 	Scope       Scope
-	Results     []Evidence // empty unless SUCCEEDED
+	Results     []Evidence // empty unless SUCCEEDED; what they say is in their records
 	Outcome     Outcome    // empty unless SUCCEEDED
 	Attempts    int
 	MaxAttempts int

@@ -137,9 +137,13 @@ func entryID(k EntryKind, task string, run int) string {
 	return string(k) + ":" + task + ":" + strconv.Itoa(run)
 }
 
-// ending settles or releases the reservation of the task's run.
-func ending(t *Task, k EntryKind, now time.Time) Entry {
+// ending settles or releases the reservation of the task's run. A task without
+// one of its own ends nothing.
+func ending(t *Task, k EntryKind, now time.Time) []Entry {
+	if t.Amount == 0 {
+		return nil
+	}
 	// The id does not say which of the two it is: a reservation ends once.
-	return Entry{ID: "end:" + t.ID + ":" + strconv.Itoa(t.Run), Account: t.Account, Kind: k, Amount: t.Amount,
-		TaskID: t.ID, Run: t.Run, Of: t.Reservation, At: now}
+	return []Entry{{ID: "end:" + t.ID + ":" + strconv.Itoa(t.Run), Account: t.Account, Kind: k, Amount: t.Amount,
+		TaskID: t.ID, Run: t.Run, Of: t.Reservation, At: now}}
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/hex"
+	"slices"
 	"strconv"
 )
 
@@ -10,6 +11,16 @@ type Fact struct {
 	Text string
 	Type string // fact, preference, …: an open set
 	Key  string // what it is about; facts of one type and key are compared
+	// Replaces: an end user has one fact of this type and key, so that this one
+	// takes the place of an older one that says something else.
+	Replaces bool
+}
+
+// Judgment is what the near-duplicate filter made of a fact. The zero value
+// keeps it beside everything that is there.
+type Judgment struct {
+	Existing   *Record  // says the fact already, so that nothing is written
+	Supersedes []string // ids of the records whose place the fact takes
 }
 
 // Plan is what a task will write, frozen before anything is written. Every
@@ -23,33 +34,33 @@ type Plan struct {
 	Evidence []Evidence
 }
 
-// Mutation adds one record.
+// Mutation adds one record, and takes away those it supersedes.
 type Mutation struct {
-	RecordID string
-	Number   int64
-	Fact     Fact
+	RecordID   string
+	Number     int64
+	Fact       Fact
+	Supersedes []string
 }
 
-// newPlan freezes facts under ids. existing[i], when not nil, is the record
-// that says fact i already. first is the first of the numbers allotted for
-// MemorySync, ignored on FishMem.
-func newPlan(t *Task, facts []Fact, existing []*Record, first int64) *Plan {
+// newPlan freezes facts under ids, each as it was judged. first is the first of
+// the numbers allotted for MemorySync, ignored on FishMem.
+func newPlan(t *Task, facts []Fact, judged []Judgment, first int64) *Plan {
 	p := &Plan{}
 	parts := make([]string, 0, 4*len(facts))
 	for i, f := range facts {
-		if existing[i] != nil {
-			r := existing[i]
-			p.Evidence = append(p.Evidence, Evidence{ID: r.ID, Number: r.Number, Text: r.Text, Existing: true})
+		if r := judged[i].Existing; r != nil {
+			p.Evidence = append(p.Evidence, Evidence{ID: r.ID, Number: r.Number, Existing: true})
 			continue
 		}
-		m := Mutation{RecordID: recordID(t.ID, i), Fact: f}
+		m := Mutation{RecordID: recordID(t.ID, i), Fact: f, Supersedes: judged[i].Supersedes}
 		if t.Kind.Wire() == MemorySync {
 			m.Number = first
 			first++
 		}
 		p.Mutations = append(p.Mutations, m)
-		p.Evidence = append(p.Evidence, Evidence{ID: m.RecordID, Number: m.Number, Text: f.Text})
+		p.Evidence = append(p.Evidence, Evidence{ID: m.RecordID, Number: m.Number})
 		parts = append(parts, m.RecordID, strconv.FormatInt(m.Number, 10), f.Type, f.Key, f.Text)
+		parts = append(parts, m.Supersedes...)
 	}
 	for _, e := range p.Evidence {
 		parts = append(parts, e.ID)
@@ -60,9 +71,28 @@ func newPlan(t *Task, facts []Fact, existing []*Record, first int64) *Plan {
 
 // redacted keeps the ids and the hash.
 func (p *Plan) redacted() *Plan {
+	if p == nil {
+		return nil
+	}
 	out := &Plan{Hash: p.Hash, Mutations: make([]Mutation, len(p.Mutations))}
 	for i, m := range p.Mutations {
-		out.Mutations[i] = Mutation{RecordID: m.RecordID, Number: m.Number}
+		out.Mutations[i] = Mutation{RecordID: m.RecordID, Number: m.Number, Supersedes: m.Supersedes}
+	}
+	return out
+}
+
+// told says that a plan still holds what the facts say.
+func (p *Plan) told() bool {
+	return p != nil && slices.ContainsFunc(p.Mutations, func(m Mutation) bool { return m.Fact != Fact{} })
+}
+
+// superseded is whose place the plan's records take.
+func (p *Plan) superseded() []Supersession {
+	var out []Supersession
+	for _, m := range p.Mutations {
+		for _, id := range m.Supersedes {
+			out = append(out, Supersession{ID: id, By: m.RecordID})
+		}
 	}
 	return out
 }

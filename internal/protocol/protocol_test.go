@@ -143,15 +143,15 @@ func TestFrozenPlanStaysAndFailedStaysFailed(t *testing.T) {
 		t.Error("a live lease is taken")
 	}
 	facts := []protocol.Fact{{Text: "a", Type: "fact", Key: "self/a"}}
-	ws, err := protocol.FreezePlan(task, facts, make([]*protocol.Record, 1), 0, noon)
+	ws, err := protocol.FreezePlan(task, facts, make([]protocol.Judgment, 1), 0, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	planned := ws.Task
-	if _, err := protocol.FreezePlan(planned, facts, make([]*protocol.Record, 1), 0, noon); !errors.Is(err, protocol.ErrInvariant) {
+	if _, err := protocol.FreezePlan(planned, facts, make([]protocol.Judgment, 1), 0, noon); !errors.Is(err, protocol.ErrInvariant) {
 		t.Error("a plan is frozen twice")
 	}
-	other, _ := protocol.FreezePlan(task, []protocol.Fact{{Text: "b"}}, make([]*protocol.Record, 1), 0, noon)
+	other, _ := protocol.FreezePlan(task, []protocol.Fact{{Text: "b"}}, make([]protocol.Judgment, 1), 0, noon)
 	if err := protocol.CheckStep(&planned, &other.Task); !errors.Is(err, protocol.ErrInvariant) {
 		t.Error("a frozen plan changes")
 	}

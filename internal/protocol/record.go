@@ -41,6 +41,7 @@ type Record struct {
 	ExpiresAt            time.Time // zero: never
 	Projected            bool      // search may find it
 	Forgotten            bool      // a tombstone: the id stays, the text is gone
+	SupersededBy         string    // of a tombstone: the record that took its place
 }
 
 // Live says that a reader may see the record.
@@ -52,6 +53,13 @@ func (r *Record) Live(now time.Time) bool {
 func (r Record) Forget(now time.Time) Record {
 	return Record{ID: r.ID, Number: r.Number, Workspace: r.Workspace, Wire: r.Wire, TaskID: r.TaskID, Scope: r.Scope,
 		CreatedAt: r.CreatedAt, UpdatedAt: now, Forgotten: true}
+}
+
+// Supersede is the tombstone of a record whose place another one took.
+func (r Record) Supersede(by string, now time.Time) Record {
+	out := r.Forget(now)
+	out.SupersededBy = by
+	return out
 }
 
 // records are the rows a plan makes.

@@ -21,6 +21,12 @@ func Claim(t Task, owner, token string, lease time.Duration, now time.Time) (ws 
 		ws.Task = t
 		return ws, true, true
 	}
+	if t.State == Failed {
+		// Nobody redrove it in time. What it is and how it ended stay.
+		t.Command, t.Plan, t.NextAttempt = nil, t.Plan.redacted(), time.Time{}
+		ws.Task = t
+		return ws, false, true
+	}
 	if t.Attempts >= t.MaxAttempts {
 		if t.Committed {
 			end := finish(&t, now)
@@ -58,24 +64,25 @@ func Extend(t Task, lease time.Duration, now time.Time) WriteSet {
 	return ws
 }
 
-// FreezePlan fixes what the task will write. existing[i] is the record that says
-// facts[i] already, or nil; first is the first of as many numbers as Numbers
-// says. A plan is frozen once: a second call is stopped.
-func FreezePlan(t Task, facts []Fact, existing []*Record, first int64, now time.Time) (WriteSet, error) {
+// FreezePlan fixes what the task will write. judged[i] is what is made of
+// facts[i]; first is the first of as many numbers as Numbers says. A plan is
+// frozen once: a second call is stopped.
+func FreezePlan(t Task, facts []Fact, judged []Judgment, first int64, now time.Time) (WriteSet, error) {
 	if t.Plan != nil {
 		return WriteSet{}, broken("task %s has a frozen plan", t.ID)
 	}
-	if len(existing) != len(facts) {
-		return WriteSet{}, broken("%d facts, %d judged", len(facts), len(existing))
+	if len(judged) != len(facts) {
+		return WriteSet{}, broken("%d facts, %d judged", len(facts), len(judged))
 	}
 	ws := WriteSet{If: held(&t)}
-	t.Plan = newPlan(&t, facts, existing, first)
+	t.Plan = newPlan(&t, facts, judged, first)
 	t.UpdatedAt = now
 	ws.Task = t
 	return ws, nil
 }
 
-// Commit writes the records of the plan and that they are written.
+// Commit writes the records of the plan, takes away those whose place they take,
+// and says that it is done.
 func Commit(t Task, now time.Time) (WriteSet, error) {
 	switch {
 	case t.Plan == nil:
@@ -85,7 +92,7 @@ func Commit(t Task, now time.Time) (WriteSet, error) {
 	case t.Command == nil:
 		return WriteSet{}, broken("task %s has no command", t.ID)
 	}
-	ws := WriteSet{If: held(&t), Records: records(&t, now)}
+	ws := WriteSet{If: held(&t), Records: records(&t, now), Superseded: t.Plan.superseded()}
 	t.Committed, t.UpdatedAt = true, now
 	if len(ws.Records) > 0 {
 		t.Projection = ProjectionPending
@@ -134,7 +141,7 @@ func finish(t *Task, now time.Time) WriteSet {
 		t.NextAttempt = now
 	}
 	ws.Transition = t.move(Succeeded, now)
-	ws.Entries = []Entry{ending(t, Settle, now)}
+	ws.Entries = ending(t, Settle, now)
 	ws.Task = *t
 	return ws
 }
@@ -167,10 +174,14 @@ func fail(t *Task, f *Failure, w Workspace, wait time.Duration, now time.Time) W
 		ws.Task = *t
 		return ws
 	}
-	t.NextAttempt = time.Time{}
 	t.CompletedAt = now
+	if t.redrivable() {
+		t.NextAttempt = now.Add(FailedRetention)
+	} else {
+		t.Command, t.Plan, t.NextAttempt = nil, t.Plan.redacted(), time.Time{}
+	}
 	ws.Transition = t.move(Failed, now)
-	ws.Entries = []Entry{ending(t, Release, now)}
+	ws.Entries = ending(t, Release, now)
 	// A reference or turn that produced nothing must not answer "already
 	// there": the caller sends it again. A key keeps its operation, which is
 	// redriven.
@@ -179,10 +190,17 @@ func fail(t *Task, f *Failure, w Workspace, wait time.Duration, now time.Time) W
 	return ws
 }
 
+// FailedRetention is how long a FAILED task keeps its command, which a redrive
+// needs. What cannot be redriven keeps nothing: its caller sends it again.
+const FailedRetention = 30 * 24 * time.Hour
+
+// redrivable says whether a FAILED task of this kind may run again.
+func (t *Task) redrivable() bool { return t.Kind == Infer }
+
 // Redrive decides about a caller's wish to run a task again. change is false
 // when it runs already.
 func Redrive(t Task, w Workspace, now time.Time) (ws WriteSet, change bool, err error) {
-	if t.Kind != Infer || t.State == Succeeded {
+	if !t.redrivable() || t.State == Succeeded || (t.State == Failed && t.Command == nil) {
 		return WriteSet{}, false, ErrNotRetryable
 	}
 	if t.State != Failed && t.State != Retrying {
@@ -209,13 +227,13 @@ func Redrive(t Task, w Workspace, now time.Time) (ws WriteSet, change bool, err 
 }
 
 // Numbers is how many record numbers a plan of these facts takes.
-func Numbers(k Kind, existing []*Record) int {
+func Numbers(k Kind, judged []Judgment) int {
 	if k.Wire() != MemorySync {
 		return 0
 	}
 	n := 0
-	for _, r := range existing {
-		if r == nil {
+	for _, j := range judged {
+		if j.Existing == nil {
 			n++
 		}
 	}

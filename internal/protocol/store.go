@@ -21,9 +21,12 @@ type Store interface {
 
 	// Claim looks at tasks that are due at now, the longest overdue first,
 	// and applies what decide makes of each in the transaction that read it.
-	// decide is pure; false skips the task and looks at the next. At most limit
-	// write sets are applied; the tasks come back as written. A task that
-	// another transaction is at is passed over.
+	// decide is pure; false skips the task and looks at the next, however many
+	// were skipped before it. At most limit write sets are applied; the tasks
+	// come back as written. A task that another transaction is at is passed
+	// over, and so is one whose write set is stopped as ErrInvariant: the error
+	// comes back beside the tasks that were written, and none of what it would
+	// have written is kept.
 	Claim(ctx context.Context, now time.Time, limit int, decide func(Task) (WriteSet, bool)) ([]Task, error)
 
 	// Apply writes a set as a whole if its condition holds; otherwise the
@@ -100,14 +103,21 @@ type WriteSet struct {
 	If   Condition
 	Task Task // the whole new row; the store sets Version to the old one + 1
 
-	Records    []Record // new rows; an id that exists is ErrInvariant
-	Projected  bool     // the task's records become visible to search
+	Records []Record // new rows; an id that exists is ErrInvariant
+	// Superseded records become what Record.Supersede makes of them at the
+	// task's UpdatedAt. One that is forgotten or not there is passed over.
+	Superseded []Supersession
+	Projected  bool // the task's records become visible to search
 	Entries    []Entry
 	Transition *Transition
 	Free       bool // the identity is free again: the next command under it is a new one
 }
 
-// TaskQuery selects tasks of one workspace.
+// Supersession says whose place a record takes.
+type Supersession struct{ ID, By string }
+
+// TaskQuery selects tasks of one workspace. It costs what it gives back, and
+// not what else is stored.
 type TaskQuery struct {
 	Workspace string
 	Kinds     []Kind // empty: all

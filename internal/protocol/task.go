@@ -38,7 +38,7 @@ type Task struct {
 
 	Identity    Identity
 	Fingerprint Hash
-	Command     *Command // the raw input; nil once the task SUCCEEDED
+	Command     *Command // the raw input; nil once the task SUCCEEDED, or FAILED and cannot be redriven any more
 
 	State       State
 	Version     int64 // +1 with every write
@@ -47,7 +47,7 @@ type Task struct {
 	MaxAttempts int
 	Invalid     int // attempts of this run that ended in invalid output
 	Lease       Lease
-	NextAttempt time.Time // of PENDING and RETRYING, and of a projection that waits
+	NextAttempt time.Time // of PENDING and RETRYING, of a projection that waits, and of what a FAILED one still keeps
 	Failure     *Failure  // of the last failed attempt; nil once SUCCEEDED
 
 	Plan       *Plan // nil until frozen
@@ -55,10 +55,13 @@ type Task struct {
 	Projection Projection
 	Result     *Result // only on SUCCEEDED
 
-	Account     Account
-	Amount      int64
-	Reservation string // entry id of this run's reservation; "" when the operation is free
-	Transitions int    // how many there are; the next one's number is one more
+	Account Account
+	Amount  int64 // 0: nothing of its own is reserved
+	// Reservation is the entry id of this run's reservation. With an amount of
+	// 0 it is that of another task, which settled and pays for this one too, or
+	// empty when the operation is free.
+	Reservation string
+	Transitions int // how many there are; the next one's number is one more
 
 	CreatedAt, UpdatedAt   time.Time
 	StartedAt, CompletedAt time.Time // zero: not yet
@@ -73,6 +76,8 @@ func (t *Task) Due() (time.Time, bool) {
 		return t.NextAttempt, true
 	case t.State == Succeeded && t.Projection == ProjectionPending:
 		return t.NextAttempt, true
+	case t.State == Failed && t.Command != nil:
+		return t.NextAttempt, true // what it keeps for a redrive goes
 	}
 	return time.Time{}, false
 }
@@ -95,10 +100,10 @@ type Result struct {
 	Records []Evidence
 }
 
-// Evidence points at one record.
+// Evidence points at one record. It does not repeat what the record says: a
+// text is stored in its record alone, so that forgetting that is enough.
 type Evidence struct {
 	ID       string
 	Number   int64 // the record's id on MemorySync's wire; 0 on FishMem's
-	Text     string
-	Existing bool // the record was there already: an equal fact of its type and key
+	Existing bool  // the record was there already: an equal fact of its type and key
 }

@@ -58,7 +58,7 @@ func (c *core) life(ctx context.Context) error {
 		return err
 	}
 	fact := []protocol.Fact{{Text: "Ships releases every Thursday", Type: "fact"}}
-	if err := step(protocol.FreezePlan(t, fact, make([]*protocol.Record, 1), 0, now)); err != nil {
+	if err := step(protocol.FreezePlan(t, fact, make([]protocol.Judgment, 1), 0, now)); err != nil {
 		return err
 	}
 	if err := step(protocol.Commit(t, now)); err != nil {

@@ -59,7 +59,7 @@ func life(ctx context.Context, s *memory.Store, w protocol.Workspace, i int, now
 		}
 		return err
 	}
-	if err := step(protocol.FreezePlan(t, []protocol.Fact{{Text: "fact", Type: "fact"}}, make([]*protocol.Record, 1), 0, now)); err != nil {
+	if err := step(protocol.FreezePlan(t, []protocol.Fact{{Text: "fact", Type: "fact"}}, make([]protocol.Judgment, 1), 0, now)); err != nil {
 		return err
 	}
 	if err := step(protocol.Commit(t, now)); err != nil {

@@ -91,6 +91,13 @@ func (s *Store) apply(w protocol.WriteSet) (protocol.Task, error) {
 		return protocol.Task{}, err
 	}
 	sp.add(w.Records)
+	for _, s := range w.Superseded {
+		if r := sp.records[s.ID]; r != nil && !r.Forgotten {
+			if err := sp.replace(r.Supersede(s.By, t.UpdatedAt)); err != nil {
+				return protocol.Task{}, err // cannot be: a tombstone has the owner of its record
+			}
+		}
+	}
 	if w.Projected && t.Plan != nil {
 		for _, m := range t.Plan.Mutations {
 			sp.project(m.RecordID)

@@ -127,17 +127,18 @@ func wholeLife(b *bundle) {
 	}
 	b.now = b.now.Add(time.Second)
 	t, _ = b.claim("t2")
-	t = b.succeed(t, "one", "two")
+	texts := []string{"one", "two"}
+	t = b.succeed(t, texts...)
 	if t.Command != nil || t.Failure != nil || len(t.Result.Records) != 2 || t.Projection != protocol.ProjectionReady {
 		b.Fatalf("%+v", t)
 	}
 	got, err := b.store.Task(b.ctx, t.ID)
 	b.must(err)
 	b.same(got, t)
-	for _, e := range t.Result.Records {
+	for i, e := range t.Result.Records {
 		r, err := b.store.RecordByNumber(b.ctx, "w", e.Number)
 		b.must(err)
-		if r.ID != e.ID || r.Text != e.Text || !r.Projected || r.TaskID != t.ID {
+		if r.ID != e.ID || r.Text != texts[i] || !r.Projected || r.TaskID != t.ID {
 			b.Fatalf("%+v", r)
 		}
 	}

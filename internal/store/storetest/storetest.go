@@ -5,6 +5,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -27,6 +28,9 @@ func Run(t *testing.T, open func(t *testing.T) protocol.Store) {
 		{"WorkspacesDoNotMeet", workspacesDoNotMeet},
 		{"ClaimIsOnce", claimIsOnce},
 		{"ClaimPagesPastWhatItSkips", claimPagesPastWhatItSkips},
+		{"ClaimPagesPastManyThatItSkips", claimPagesPastManyThatItSkips},
+		{"ClaimPassesOverABrokenWrite", claimPassesOverABrokenWrite},
+		{"ClaimTakesEachOfManyOnce", claimTakesEachOfManyOnce},
 		{"WriteNeedsItsCondition", writeNeedsItsCondition},
 		{"BrokenRowIsStopped", brokenRowIsStopped},
 		{"WholeLife", wholeLife},
@@ -38,6 +42,10 @@ func Run(t *testing.T, open func(t *testing.T) protocol.Store) {
 		{"DeletionIsOneTransaction", deletionIsOneTransaction},
 		{"ConcurrentDeletionsTakeARecordOnce", concurrentDeletionsTakeARecordOnce},
 		{"NumbersAreNeverGivenTwice", numbersAreNeverGivenTwice},
+		{"SupersededIsForgotten", supersededIsForgotten},
+		{"OnePaysForMany", onePaysForMany},
+		{"FailedKeepsItsCommandForATime", failedKeepsItsCommandForATime},
+		{"RareTasksAreFound", rareTasksAreFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +92,7 @@ func (b *bundle) proposal(c protocol.Command) protocol.Acceptance {
 	return protocol.Accept(protocol.Proposal{Workspace: workspace("w"), Command: &c, TaskID: taskID(b.tasks), MaxAttempts: 2, Now: b.now})
 }
 
-func taskID(n int) string { return "task_" + string(rune('a'+n/26)) + string(rune('a'+n%26)) }
+func taskID(n int) string { return fmt.Sprintf("task_%06d", n) }
 
 func (b *bundle) accept(c protocol.Command) protocol.Task {
 	b.Helper()
@@ -125,10 +133,10 @@ func (b *bundle) succeed(t protocol.Task, texts ...string) protocol.Task {
 	for i, s := range texts {
 		facts[i] = protocol.Fact{Text: s, Type: "fact", Key: "self/x"}
 	}
-	existing := make([]*protocol.Record, len(facts))
+	judged := make([]protocol.Judgment, len(facts))
 	first, err := b.store.Allot(b.ctx, max(1, len(facts)))
 	b.must(err)
-	t = b.apply(protocol.FreezePlan(t, facts, existing, first, b.now))
+	t = b.apply(protocol.FreezePlan(t, facts, judged, first, b.now))
 	t = b.apply(protocol.Commit(t, b.now))
 	if t.Projection == protocol.ProjectionPending {
 		t = b.apply(protocol.Projected(t, b.now), nil)

@@ -31,6 +31,7 @@ type record struct {
 	Updated    time.Time     `json:"updated,omitzero"`
 	Expires    time.Time     `json:"expires,omitzero"`
 	Forgotten  bool          `json:"forgotten,omitempty"`
+	Superseded string        `json:"superseded_by,omitempty"`
 }
 
 // OfRecord writes a record down, all but whether search knows it.
@@ -39,7 +40,7 @@ func OfRecord(r *protocol.Record) ([]byte, error) {
 		ID: r.ID, Number: r.Number, Workspace: r.Workspace, Wire: r.Wire, Task: r.TaskID, Scope: scope(r.Scope),
 		Text: r.Text, Type: r.Type, Key: r.Key, Speaker: r.Speaker, OccurredAt: r.OccurredAt, EventDate: r.EventDate, Metadata: ofRaw(r.Metadata),
 		Source: r.Source, EventType: r.EventType, SessionID: r.SessionID, Tags: r.Tags, Importance: r.Importance,
-		Created: instant(r.CreatedAt), Updated: instant(r.UpdatedAt), Expires: instant(r.ExpiresAt), Forgotten: r.Forgotten,
+		Created: instant(r.CreatedAt), Updated: instant(r.UpdatedAt), Expires: instant(r.ExpiresAt), Forgotten: r.Forgotten, Superseded: r.SupersededBy,
 	})
 }
 
@@ -53,7 +54,7 @@ func Record(doc []byte, projected bool) (protocol.Record, error) {
 		ID: d.ID, Number: d.Number, Workspace: d.Workspace, Wire: d.Wire, TaskID: d.Task, Scope: protocol.Scope(d.Scope),
 		Text: d.Text, Type: d.Type, Key: d.Key, Speaker: d.Speaker, OccurredAt: d.OccurredAt, EventDate: d.EventDate, Metadata: raw(d.Metadata),
 		Source: d.Source, EventType: d.EventType, SessionID: d.SessionID, Tags: d.Tags, Importance: d.Importance,
-		CreatedAt: d.Created, UpdatedAt: d.Updated, ExpiresAt: d.Expires, Forgotten: d.Forgotten, Projected: projected,
+		CreatedAt: d.Created, UpdatedAt: d.Updated, ExpiresAt: d.Expires, Forgotten: d.Forgotten, SupersededBy: d.Superseded, Projected: projected,
 	}, nil
 }
 

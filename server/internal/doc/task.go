@@ -65,6 +65,7 @@ type command struct {
 	Scope       scope              `json:"scope"`
 	Key         string             `json:"key,omitempty"`
 	ClientRef   string             `json:"client_ref,omitempty"`
+	Target      string             `json:"target,omitempty"`
 	Text        string             `json:"text,omitempty"`
 	Messages    []protocol.Message `json:"messages,omitzero"`
 	Speaker     string             `json:"speaker,omitempty"`
@@ -89,11 +90,13 @@ type plan struct {
 }
 
 type mutation struct {
-	Record string `json:"record"`
-	Number int64  `json:"number,omitempty"`
-	Text   string `json:"text,omitempty"`
-	Type   string `json:"type,omitempty"`
-	Key    string `json:"key,omitempty"`
+	Record     string   `json:"record"`
+	Number     int64    `json:"number,omitempty"`
+	Text       string   `json:"text,omitempty"`
+	Type       string   `json:"type,omitempty"`
+	Key        string   `json:"key,omitempty"`
+	Replaces   bool     `json:"replaces,omitempty"`
+	Supersedes []string `json:"supersedes,omitzero"`
 }
 
 type result struct {
@@ -104,7 +107,6 @@ type result struct {
 type evidence struct {
 	ID       string `json:"id"`
 	Number   int64  `json:"number,omitempty"`
-	Text     string `json:"text,omitempty"`
 	Existing bool   `json:"existing,omitempty"`
 }
 
@@ -124,7 +126,7 @@ func OfTask(t *protocol.Task) ([]byte, error) {
 	if p := t.Plan; p != nil {
 		d.Plan = &plan{Hash: p.Hash[:], Evidence: each(p.Evidence, func(e protocol.Evidence) evidence { return evidence(e) }),
 			Mutations: each(p.Mutations, func(m protocol.Mutation) mutation {
-				return mutation{m.RecordID, m.Number, m.Fact.Text, m.Fact.Type, m.Fact.Key}
+				return mutation{m.RecordID, m.Number, m.Fact.Text, m.Fact.Type, m.Fact.Key, m.Fact.Replaces, m.Supersedes}
 			})}
 	}
 	if r := t.Result; r != nil {
@@ -152,7 +154,7 @@ func Task(doc []byte, version int64) (protocol.Task, error) {
 	if p := d.Plan; p != nil {
 		t.Plan = &protocol.Plan{Hash: hash(p.Hash), Evidence: each(p.Evidence, func(e evidence) protocol.Evidence { return protocol.Evidence(e) }),
 			Mutations: each(p.Mutations, func(m mutation) protocol.Mutation {
-				return protocol.Mutation{RecordID: m.Record, Number: m.Number, Fact: protocol.Fact{Text: m.Text, Type: m.Type, Key: m.Key}}
+				return protocol.Mutation{RecordID: m.Record, Number: m.Number, Fact: protocol.Fact{Text: m.Text, Type: m.Type, Key: m.Key, Replaces: m.Replaces}, Supersedes: m.Supersedes}
 			})}
 	}
 	if r := d.Result; r != nil {
@@ -165,7 +167,7 @@ func ofCommand(c *protocol.Command) *command {
 	if c == nil {
 		return nil
 	}
-	d := &command{Kind: c.Kind, Scope: scope(c.Scope), Key: c.Key, ClientRef: c.ClientRef, Text: c.Text, Messages: c.Messages,
+	d := &command{Kind: c.Kind, Scope: scope(c.Scope), Key: c.Key, ClientRef: c.ClientRef, Target: c.Target, Text: c.Text, Messages: c.Messages,
 		Speaker: c.Speaker, OccurredAt: c.OccurredAt, Role: c.Role, EventDate: c.EventDate, Metadata: ofRaw(c.Metadata),
 		Source: c.Source, EventType: c.EventType, SessionID: c.SessionID, Tags: c.Tags, TTL: c.TTL, Importance: c.Importance, KeepSimilar: c.KeepSimilar, Trace: c.Trace}
 	return d
@@ -175,7 +177,7 @@ func (d *command) back() *protocol.Command {
 	if d == nil {
 		return nil
 	}
-	return &protocol.Command{Kind: d.Kind, Scope: protocol.Scope(d.Scope), Key: d.Key, ClientRef: d.ClientRef, Text: d.Text, Messages: d.Messages,
+	return &protocol.Command{Kind: d.Kind, Scope: protocol.Scope(d.Scope), Key: d.Key, ClientRef: d.ClientRef, Target: d.Target, Text: d.Text, Messages: d.Messages,
 		Speaker: d.Speaker, OccurredAt: d.OccurredAt, Role: d.Role, EventDate: d.EventDate, Metadata: raw(d.Metadata),
 		Source: d.Source, EventType: d.EventType, SessionID: d.SessionID, Tags: d.Tags, TTL: d.TTL, Importance: d.Importance, KeepSimilar: d.KeepSimilar, Trace: d.Trace}
 }
