@@ -211,12 +211,8 @@ func (s *Server) byIdentity(h protocol.Hash) (Task, bool) {
 func (s *Server) TasksOf(key string) []Task {
 	hashes := map[string]bool{protocol.CommandKey(s.Workspace, key).String(): true}
 	for _, r := range s.Journal() {
-		id := r.Identity
-		switch {
-		case id.ClientRef == key:
-			hashes[protocol.ClientRef(s.Workspace, s.Workspace, service.DefaultProject, r.Header.Get("X-End-User-ID"), key).String()] = true
-		case id.Turn == key:
-			hashes[protocol.ReplayKey(s.Workspace, s.Workspace, id.TurnUser, id.TurnSpeaker, id.OccurredAt, key).String()] = true
+		if r.Identity.String() == key {
+			hashes[s.hashOf(r).String()] = true
 		}
 	}
 	var out []Task

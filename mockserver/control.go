@@ -3,7 +3,6 @@ package mockserver
 import (
 	"crypto/subtle"
 	"encoding/json"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -82,15 +81,7 @@ func (s *Server) mayControl(r *http.Request) bool {
 	if r.Header.Get("Origin") != "" {
 		return false
 	}
-	remote, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil || !net.ParseIP(remote).IsLoopback() {
-		return false
-	}
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	return host == "localhost" || host == "memwrite.test" || net.ParseIP(host).IsLoopback()
+	return onThisMachine(r)
 }
 
 func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) {

@@ -39,8 +39,9 @@ func newCore(s *Server) (*core, error) {
 func (c *core) replace(store protocol.Store) error {
 	next := engine.New(engine.Config{
 		Store: store, Scheduler: c.srv.clock, Extractor: protocol.ExtractorFunc(c.extract), Comparer: extract.Comparer{},
-		Faults: c.srv.faults, Limits: c.srv.cfg.limits(),
+		Faults: c.srv.faults, Limits: c.srv.cfg.limits(), Observe: c.srv.watch.Observe,
 	})
+	c.srv.watch.Forget()
 	c.mu.Lock()
 	oldStore, oldEngine := c.store, c.engine
 	c.store, c.engine, c.workspaces = store, next, map[string]bool{}

@@ -129,13 +129,14 @@ type faults struct {
 
 var errUnknownFault = errors.New("mockserver: unknown fault")
 
-func (k Kind) known() bool {
-	return slices.Contains([]Kind{
-		DropResponse, Truncate, Stall, Reset, Status, IdempotencyIncomplete, ReservationInProgress,
-		ProviderTimeout, ProviderInvalid, ProviderDown, KillRunner, FreezeRunner, ExpireLease,
-		LoseWakeup, DuplicateWakeup, DelayWakeup, FailProjection, ExhaustCredits, ExhaustQuota,
-	}, k)
+// kinds is every fault there is.
+var kinds = []Kind{
+	DropResponse, Truncate, Stall, Reset, Status, IdempotencyIncomplete, ReservationInProgress,
+	ProviderTimeout, ProviderInvalid, ProviderDown, KillRunner, FreezeRunner, ExpireLease,
+	LoseWakeup, DuplicateWakeup, DelayWakeup, FailProjection, ExhaustCredits, ExhaustQuota,
 }
+
+func (k Kind) known() bool { return slices.Contains(kinds, k) }
 
 func (f *faults) arm(fault Fault) (*Armed, error) {
 	if !fault.Kind.known() {

@@ -99,11 +99,15 @@ func (j *journal) change(edit func()) {
 	edit()
 }
 
-func (j *journal) all() []Request {
+func (j *journal) all() []Request { return j.latest(maxJournal) }
+
+// latest is the newest n requests, oldest first.
+func (j *journal) latest(n int) []Request {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := make([]Request, len(j.entries))
-	for i, e := range j.entries {
+	entries := j.entries[max(len(j.entries)-n, 0):]
+	out := make([]Request, len(entries))
+	for i, e := range entries {
 		out[i] = *e
 		out[i].Header = e.Header.Clone()
 		out[i].Body = slices.Clone(e.Body)

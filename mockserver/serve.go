@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/memwrite/memwrite-go/internal/inspector"
 	"github.com/memwrite/memwrite-go/internal/sched"
 )
 
@@ -30,6 +31,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.active.Done()
 	if strings.HasPrefix(r.URL.Path, "/_control/") {
 		s.control(w, r)
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, inspector.Root) {
+		s.inspector.ServeHTTP(w, r)
 		return
 	}
 	ahead, readErr := io.ReadAll(io.LimitReader(r.Body, maxJournaled))

@@ -12,6 +12,7 @@ import (
 
 	memwrite "github.com/memwrite/memwrite-go"
 	"github.com/memwrite/memwrite-go/internal/extract"
+	"github.com/memwrite/memwrite-go/internal/inspector"
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/service"
 )
@@ -41,13 +42,15 @@ type Server struct {
 	// machine, in the header X-Control-Token.
 	ControlToken string
 
-	cfg     config
-	clock   *clock
-	faults  *faults
-	journal *journal
-	keys    *service.Keys
-	core    *core
-	svc     *service.Service
+	cfg       config
+	clock     *clock
+	faults    *faults
+	journal   *journal
+	keys      *service.Keys
+	core      *core
+	svc       *service.Service
+	watch     *inspector.Watch
+	inspector *inspector.Inspector
 
 	http    *http.Server
 	ctx     context.Context
@@ -83,7 +86,7 @@ func Start(opts ...Option) (*Server, error) {
 		URL:           "http://memwrite.test",
 		MemorySyncKey: "ms_test_" + token(), FishMemKey: "fm_" + token(), ControlToken: token(),
 		Workspace: cfg.workspace,
-		cfg:       cfg, clock: clk, faults: &faults{}, journal: &journal{},
+		cfg:       cfg, clock: clk, faults: &faults{}, journal: &journal{}, watch: inspector.NewWatch(),
 		ctx: ctx, end: end, closed: make(chan struct{}),
 	}
 	s.keys = service.NewKeys(
@@ -96,6 +99,7 @@ func Start(opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	s.svc = service.New(s.core, s.keys, clk, extract.LowValue, cfg.service)
+	s.inspector = s.newInspector()
 	if cfg.inProcess {
 		return s, nil
 	}
