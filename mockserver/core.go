@@ -104,7 +104,7 @@ func (c *core) Submit(ctx context.Context, w service.Write) (service.Task, bool,
 		if c.srv.faults.strike(matches, ExhaustCredits) != nil {
 			return service.Task{}, false, service.ErrCredits
 		}
-	} else if c.srv.faults.strike(matches, ExhaustQuota) != nil {
+	} else if w.PaidBy == "" && c.srv.faults.strike(matches, ExhaustQuota) != nil {
 		if c.srv.cfg.strictQuota {
 			return service.Task{}, false, service.ErrQuotaStrict
 		}

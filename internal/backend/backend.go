@@ -38,7 +38,7 @@ var _ service.Backend = (*Backend)(nil)
 // Submit accepts a write.
 func (b *Backend) Submit(ctx context.Context, w service.Write) (service.Task, bool, error) {
 	c := b.command(w)
-	got, err := b.engine.Load().Submit(ctx, w.Workspace, c)
+	got, err := b.engine.Load().SubmitPaid(ctx, w.Workspace, c, w.PaidBy)
 	if err != nil {
 		return service.Task{}, false, refusal(err)
 	}

@@ -25,14 +25,29 @@ type Submitted struct {
 // an *InsufficientError (nothing kept, the key stays free), ErrNotFound (no
 // such workspace), ErrClosed, or the store's.
 func (e *Engine) Submit(ctx context.Context, workspace string, c protocol.Command) (Submitted, error) {
+	return e.SubmitPaid(ctx, workspace, c, "")
+}
+
+// SubmitPaid is Submit for a command of a call that is charged once: an earlier
+// task of it, if that one SUCCEEDED, pays for this one too. See
+// protocol.Proposal.
+func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Command, paidBy string) (Submitted, error) {
 	if e.ctx.Err() != nil {
 		return Submitted{}, ErrClosed
+	}
+	var payer *protocol.Task
+	if paidBy != "" {
+		t, err := e.Task(ctx, workspace, paidBy)
+		if err != nil {
+			return Submitted{}, err
+		}
+		payer = &t
 	}
 	w, err := e.store.Workspace(ctx, workspace)
 	if err != nil {
 		return Submitted{}, err
 	}
-	a := protocol.Accept(protocol.Proposal{Workspace: w, Command: &c, TaskID: "task_" + e.random(16), MaxAttempts: e.limits.MaxAttempts, Now: e.sched.Now()})
+	a := protocol.Accept(protocol.Proposal{Workspace: w, Command: &c, TaskID: "task_" + e.random(16), MaxAttempts: e.limits.MaxAttempts, Now: e.sched.Now(), PaidBy: payer})
 	t, twin, err := e.store.Accept(ctx, a)
 	if err != nil {
 		var short *protocol.InsufficientError

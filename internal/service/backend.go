@@ -74,6 +74,10 @@ type Write struct {
 	NoDedup                      bool // switches the near-duplicate filter off
 	Speaker, OccurredAt          string
 
+	// PaidBy is an earlier task of the same call, of a call that is charged
+	// once: if that one SUCCEEDED, this write is not charged itself.
+	PaidBy string
+
 	Trace string // traceparent of the request, "" without a valid one
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/memwrite/memwrite-go/internal/api"
@@ -19,9 +20,25 @@ type bulkResult struct {
 	Reason    *string `json:"reason"`
 }
 
+// bulk is one call on its way through its items.
+type bulk struct {
+	call
+	scope Scope
+	dedup bool
+	end   time.Time // when its callers have waited as long as one add may take
+	payer string    // the task that carries the call's charge; "" as long as none SUCCEEDED
+}
+
 // BulkAddMemories answers POST /memory/bulk-add. Nothing in it has an identity:
 // the same call again is other writes, and only the near-duplicate filter
 // stands between them and copies.
+//
+// A call is charged once, whatever it holds. Items go one after the other, and
+// each reserves for itself until one has SUCCEEDED: that one carries the charge,
+// and those behind it cost nothing whatever becomes of them. One that FAILED
+// has given its reservation back. So a call that stored something, or found
+// nothing worth it, costs one add, and one of which every item failed costs
+// none.
 func (s *Service) BulkAddMemories(w http.ResponseWriter, r *http.Request, params api.BulkAddMemoriesParams) {
 	c := callOf(r)
 	scope, f := s.memoryScope(c, params.XEndUserID, params.XProjectID, params.XTenantID)
@@ -38,7 +55,7 @@ func (s *Service) BulkAddMemories(w http.ResponseWriter, r *http.Request, params
 		o.fail("items", "missing", "is required")
 	}
 	items := o.list("items", 1, maxBulk)
-	dedup := o.boolean("deduplicate", true)
+	b := &bulk{call: c, scope: scope, dedup: o.boolean("deduplicate", true), end: s.sched.Now().Add(s.opts.InlineWait)}
 	if f := invalid(o); f != nil {
 		s.refuse(w, r, f)
 		return
@@ -46,7 +63,7 @@ func (s *Service) BulkAddMemories(w http.ResponseWriter, r *http.Request, params
 	results := make([]bulkResult, 0, len(items))
 	counts := map[string]int{}
 	for i, raw := range items {
-		result, err := s.bulkItem(r, c, scope, i, raw, dedup)
+		result, err := s.bulkItem(r, b, i, raw)
 		if err != nil {
 			s.memoryFailure(w, r, err)
 			return
@@ -59,12 +76,13 @@ func (s *Service) BulkAddMemories(w http.ResponseWriter, r *http.Request, params
 	})
 }
 
-func (s *Service) bulkItem(r *http.Request, c call, scope Scope, i int, raw []byte, dedup bool) (bulkResult, error) {
+func (s *Service) bulkItem(r *http.Request, b *bulk, i int, raw []byte) (bulkResult, error) {
 	result := bulkResult{Index: i, Status: "rejected", MemoryIDs: []int64{}}
 	reject := func(reason string) (bulkResult, error) {
 		result.Reason = &reason
 		return result, nil
 	}
+	scope := b.scope
 	o, err := parseObject(raw, false)
 	if err != nil {
 		return reject("the item must be an object")
@@ -73,7 +91,7 @@ func (s *Service) bulkItem(r *http.Request, c call, scope Scope, i int, raw []by
 		scope.User = user
 	}
 	write := s.addFields(o, scope)
-	write.Workspace, write.NoDedup = c.key.Workspace, !dedup
+	write.Workspace, write.NoDedup, write.PaidBy = b.key.Workspace, !b.dedup, b.payer
 	trimmed := strings.TrimSpace(write.Text)
 	switch {
 	case len(o.problems()) > 0:
@@ -83,9 +101,18 @@ func (s *Service) bulkItem(r *http.Request, c call, scope Scope, i int, raw []by
 	case len(write.Metadata) > s.opts.MaxMetadata:
 		return reject("metadata is too large")
 	}
+	// An item that is still running at the end is the last that was tried: none
+	// behind it waits for what becomes of its charge.
+	left := b.end.Sub(s.sched.Now())
+	if left <= 0 {
+		return reject("the call took too long; send the item again")
+	}
 	task, _, err := s.submit(r.Context(), write)
 	if err == nil && !task.State.Ended() {
-		task, err = s.backend.Await(r.Context(), c.key.Workspace, task.ID, s.opts.InlineWait, func(t Task) bool { return t.State.Ended() })
+		task, err = s.backend.Await(r.Context(), b.key.Workspace, task.ID, left, func(t Task) bool { return t.State.Ended() })
+	}
+	if err == nil && task.State == Succeeded && b.payer == "" {
+		b.payer = task.ID
 	}
 	switch {
 	case errors.Is(err, ErrQuotaSilent), errors.Is(err, ErrQuotaStrict):
