@@ -78,19 +78,13 @@ func (s *service) health(ctx context.Context, build func(string) (*http.Request,
 	if err != nil {
 		return ServiceHealth{Configured: true, Err: err}
 	}
-	r := request{op: "Health", http: h, safe: true}
-	a, err := s.do(ctx, r)
-	if err != nil {
-		return ServiceHealth{Configured: true, Err: err}
-	}
 	var got struct {
 		Status string `json:"status"`
 	}
-	if err := s.into(r, a, &got); err != nil {
+	r := request{op: "Health", http: h, safe: true}
+	r.form = decoded(&got, "the answer names no status", func() bool { return got.Status != "" })
+	if _, err := s.do(ctx, r); err != nil {
 		return ServiceHealth{Configured: true, Err: err}
-	}
-	if got.Status == "" {
-		return ServiceHealth{Configured: true, Err: s.malformed(r, a, "the answer names no status")}
 	}
 	return ServiceHealth{Configured: true, Status: got.Status}
 }
@@ -125,14 +119,16 @@ func (c *Client) Usage(ctx context.Context) (*Usage, error) {
 	if err != nil {
 		return nil, invalid(op, "request", "cannot be built")
 	}
+	var got struct {
+		Adds    *UsageAccount `json:"adds"`
+		Credits *UsageAccount `json:"credits"`
+		Usage
+	}
 	r := request{op: op, http: h, safe: true}
-	a, err := svc.do(ctx, r)
-	if err != nil {
+	r.form = decoded(&got, "the answer is not an account", func() bool { return got.Adds != nil && got.Credits != nil })
+	if _, err := svc.do(ctx, r); err != nil {
 		return nil, err
 	}
-	u := new(Usage)
-	if err := svc.into(r, a, u); err != nil {
-		return nil, err
-	}
-	return u, nil
+	got.Usage.Adds, got.Usage.Credits = *got.Adds, *got.Credits
+	return &got.Usage, nil
 }

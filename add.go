@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 )
 
 // HashField is where Add leaves the SHA-256 of the text, in hex, in a memory's
@@ -86,12 +87,12 @@ func (c *Client) Add(ctx context.Context, req AddRequest) (*AddResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	var got addAnswer
+	r.form = decoded(&got, "the answer names neither a memory nor an outcome", func() bool {
+		return got.ID != nil || got.MemoryID != nil || got.Status != ""
+	})
 	a, err := svc.do(ctx, r)
 	if err != nil {
-		return nil, err
-	}
-	var got addAnswer
-	if err := svc.into(r, a, &got); err != nil {
 		return nil, err
 	}
 	res := &AddResult{Ref: req.Ref, Tries: a.tries, RequestID: requestID("", "", a.Header)}
@@ -111,11 +112,9 @@ func (c *Client) Add(ctx context.Context, req AddRequest) (*AddResult, error) {
 	case got.Status == "skipped":
 		res.Outcome, res.Reason = Skipped, got.Reason
 	case got.Status == "ok":
-		e := svc.malformed(r, a, "the monthly quota dropped the write; it was not stored and the reference stays free")
-		e.Kind = KindQuotaExceeded
-		return nil, e
+		return nil, svc.unlike(r, a, KindQuotaExceeded, "the monthly quota dropped the write; it was not stored and the reference stays free")
 	default:
-		return nil, svc.malformed(r, a, "the answer names neither a memory nor an outcome")
+		return nil, svc.unlike(r, a, KindUnknownOutcome, "the answer names an outcome that is not known")
 	}
 	return res, nil
 }
@@ -181,13 +180,12 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	h := svc.post("memory/add")
-	h.Header["Content-Type"] = acceptJSON
-	h.Header["X-End-User-Id"] = []string{req.EndUserID}
+	// The generated builder parses the base URL three times for each call.
+	h := http.Header{"Content-Type": jsonType, "X-End-User-Id": {req.EndUserID}}
 	if c.project != "" {
-		h.Header["X-Project-Id"] = []string{c.project}
+		h["X-Project-Id"] = []string{c.project}
 	}
-	return request{op: op, identity: ref, http: h, body: body, safe: ref != "", texts: []string{req.Text}}, nil
+	return request{op: op, identity: ref, to: svc.addURL, header: h, body: body, safe: ref != "", texts: []string{req.Text}}, nil
 }
 
 // withHash puts the text's hash into the metadata, and the reference it belongs

@@ -57,19 +57,14 @@ func (c *Client) addAsync(ctx context.Context, op string, req InferRequest) (*Re
 	if err != nil {
 		return nil, err
 	}
-	a, err := svc.do(ctx, r)
-	if err != nil {
-		return nil, err
-	}
 	var got struct {
 		EventID string      `json:"event_id"`
 		Status  EventStatus `json:"status"`
 	}
-	if err := svc.into(r, a, &got); err != nil {
+	r.form = decoded(&got, "the answer names no event", func() bool { return got.EventID != "" })
+	a, err := svc.do(ctx, r)
+	if err != nil {
 		return nil, err
-	}
-	if got.EventID == "" {
-		return nil, svc.malformed(r, a, "the answer names no event")
 	}
 	return &Receipt{EventID: got.EventID, Status: got.Status, Key: r.identity, Tries: a.tries, RequestID: requestID("", "", a.Header)}, nil
 }
@@ -97,18 +92,13 @@ func (c *Client) AddVerbatim(ctx context.Context, req InferRequest) (*VerbatimRe
 	if err != nil {
 		return nil, err
 	}
-	a, err := svc.do(ctx, r)
-	if err != nil {
-		return nil, err
-	}
 	var got struct {
 		Results *[]WriteResult `json:"results"`
 	}
-	if err := svc.into(r, a, &got); err != nil {
+	r.form = decoded(&got, "the answer has no results", func() bool { return got.Results != nil })
+	a, err := svc.do(ctx, r)
+	if err != nil {
 		return nil, err
-	}
-	if got.Results == nil {
-		return nil, svc.malformed(r, a, "the answer has no results")
 	}
 	return &VerbatimResult{Records: *got.Results, Key: r.identity, Tries: a.tries, RequestID: requestID("", "", a.Header)}, nil
 }

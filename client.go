@@ -32,14 +32,11 @@ type Client struct {
 // service is one of the two, as far as requests are concerned.
 type service struct {
 	client *Client
-	name   string // for observers
-	option string // the option that sets it, for errors
-	base   string // ends in "/"
-	header string
-	value  []string // the header's value: a secret
-	root   *url.URL // base
-	agent  []string // User-Agent
+	name   string   // for observers
+	option string   // the option that sets it, for errors
+	base   string   // ends in "/"
 	key    string   // to scrub
+	addURL *url.URL // of the write that is made most
 	tries  *transport.Client
 	sched  sched.Scheduler
 }
@@ -81,17 +78,19 @@ func New(opts ...Option) (*Client, error) {
 
 func (c *Client) connect(name, option, header, prefix string, e endpoint, s settings) (*service, error) {
 	svc := &service{
-		client: c, name: name, option: option, base: e.base.String(),
-		header: http.CanonicalHeaderKey(header), value: []string{prefix + e.key}, root: e.base, key: e.key, sched: c.sched,
+		client: c, name: name, option: option, base: e.base.String(), key: e.key,
+		addURL: e.base.JoinPath("memory/add"), sched: c.sched,
 	}
 	ua := "memwrite-go/" + Version
 	if s.userAgent != "" {
 		ua = s.userAgent + " " + ua
 	}
-	svc.agent = []string{ua}
 	cfg := transport.Config{
-		BaseURL: e.base, HTTPClient: s.httpClient, Scheduler: c.sched,
-		Policy: s.retry.transport(), Classify: svc.classify,
+		BaseURL: e.base, HTTPClient: s.httpClient, Scheduler: c.sched, Policy: s.retry.transport(),
+		Classify: func(a *transport.Answer) transport.Decision { return svc.classify(a, nil) },
+		Header: http.Header{
+			http.CanonicalHeaderKey(header): {prefix + e.key}, "Accept": jsonType, "User-Agent": {ua},
+		},
 	}
 	if c.watching() {
 		cfg.Observe = svc.observe

@@ -69,8 +69,7 @@ func judgeSuccess(a *transport.Answer, now time.Time) judgement {
 		if a.Truncated {
 			j.reason, j.message = "truncated", "the answer was cut short"
 		}
-	case bytes.Contains(a.Body, []byte(`"processing_status"`)) && scanBody(a.Body)["processing_status"] == string(TurnFailed):
-		// A turn whose extraction could not run saved nothing.
+	case turnFailed(a):
 		f := scanBody(a.Body)
 		j.kind, j.class, j.reason = KindServer, transport.Server, "turn_failed"
 		j.code, j.message = "turn_failed", first(f["processing_error"], "extraction could not run and nothing was saved")
@@ -79,6 +78,17 @@ func judgeSuccess(a *transport.Answer, now time.Time) judgement {
 		j.class = transport.Success
 	}
 	return j
+}
+
+// isWhole tells a 2xx that was read to its end.
+func isWhole(a *transport.Answer) bool {
+	return a.Status >= 200 && a.Status < 300 && !a.Truncated && !a.TooLarge
+}
+
+// turnFailed tells the 200 of a turn whose extraction could not run: it saved
+// nothing.
+func turnFailed(a *transport.Answer) bool {
+	return bytes.Contains(a.Body, []byte(`"processing_status"`)) && scanBody(a.Body)["processing_status"] == string(TurnFailed)
 }
 
 // kindOf is the table of statuses and codes. What follows from a kind for the

@@ -99,17 +99,12 @@ func (c *Client) event(ctx context.Context, op, id, prefer string) (*Event, answ
 	if err != nil {
 		return nil, answer{}, invalid(op, "id", "cannot stand in a path")
 	}
+	ev := new(Event)
 	r := request{op: op, identity: id, http: h, safe: true}
+	r.form = decoded(ev, "the answer is not an event", func() bool { return ev.ID != "" && ev.Status != "" })
 	a, err := svc.do(ctx, r)
 	if err != nil {
 		return nil, answer{}, err
-	}
-	ev := new(Event)
-	if err := svc.into(r, a, ev); err != nil {
-		return nil, a, err
-	}
-	if ev.ID == "" || ev.Status == "" {
-		return nil, a, svc.malformed(r, a, "the answer is not an event")
 	}
 	return ev, a, nil
 }
@@ -165,20 +160,14 @@ func (c *Client) eventPage(ctx context.Context, op string, f EventFilter, cursor
 	if err != nil {
 		return nil, "", invalid(op, "filter", "cannot stand in a query")
 	}
-	r := request{op: op, http: h, safe: true}
-	a, err := svc.do(ctx, r)
-	if err != nil {
-		return nil, "", err
-	}
 	var page struct {
 		Results *[]Event `json:"results"`
 		Next    string   `json:"next_cursor"`
 	}
-	if err := svc.into(r, a, &page); err != nil {
+	r := request{op: op, http: h, safe: true}
+	r.form = decoded(&page, "the answer is not a page of events", func() bool { return page.Results != nil })
+	if _, err := svc.do(ctx, r); err != nil {
 		return nil, "", err
-	}
-	if page.Results == nil {
-		return nil, "", svc.malformed(r, a, "the answer is not a page of events")
 	}
 	return *page.Results, page.Next, nil
 }
@@ -232,16 +221,10 @@ func (c *Client) Operation(ctx context.Context, id string) (*Operation, error) {
 }
 
 func (s *service) operation(ctx context.Context, r request) (*Operation, error) {
-	a, err := s.do(ctx, r)
-	if err != nil {
-		return nil, err
-	}
 	o := new(Operation)
-	if err := s.into(r, a, o); err != nil {
+	r.form = decoded(o, "the answer is not an operation", func() bool { return o.ID != "" && o.Status != "" })
+	if _, err := s.do(ctx, r); err != nil {
 		return nil, err
-	}
-	if o.ID == "" || o.Status == "" {
-		return nil, s.malformed(r, a, "the answer is not an operation")
 	}
 	return o, nil
 }

@@ -47,19 +47,14 @@ func (c *Client) Forget(ctx context.Context, req ForgetRequest) (*ForgetResult, 
 		return nil, invalid(op, "request", "cannot be built")
 	}
 	r := request{op: op, http: h, body: body, safe: true}
-	a, err := svc.do(ctx, r)
-	if err != nil {
-		return nil, err
-	}
 	var got struct {
 		Deleted *int    `json:"deleted"`
 		IDs     []int64 `json:"deleted_ids"`
 	}
-	if err := svc.into(r, a, &got); err != nil {
+	r.form = decoded(&got, "the answer does not say what was deleted", func() bool { return got.Deleted != nil || got.IDs != nil })
+	a, err := svc.do(ctx, r)
+	if err != nil {
 		return nil, err
-	}
-	if got.Deleted == nil && got.IDs == nil {
-		return nil, svc.malformed(r, a, "the answer does not say what was deleted")
 	}
 	res := &ForgetResult{Deleted: len(got.IDs), DeletedIDs: got.IDs, Tries: a.tries, RequestID: requestID("", "", a.Header)}
 	if got.Deleted != nil {

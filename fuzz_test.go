@@ -28,12 +28,20 @@ func FuzzErrorBody(f *testing.F) {
 	svc := &service{key: "secret-key", sched: sched.Real()}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		a := &transport.Answer{Status: status, Header: http.Header{}, Body: body}
-		d := svc.classify(a)
+		d := svc.classify(a, nil)
 		if d.Class == transport.Success && (status < 200 || status > 299 || !json.Valid(body)) {
 			t.Fatalf("status %d body %q is a success", status, body)
 		}
 		if d.Hint < 0 || d.Hint > 24*time.Hour {
 			t.Fatalf("hint %v", d.Hint)
+		}
+		var got addAnswer
+		shaped := svc.classify(a, decoded(&got, "lacks", func() bool { return got.ID != nil || got.MemoryID != nil || got.Status != "" }))
+		if shaped.Class == transport.Success && d.Class != transport.Success {
+			t.Fatalf("status %d body %q is a success by its shape alone", status, body)
+		}
+		if d.Class == transport.Success && shaped.Class != transport.Success && shaped.Class != transport.Malformed {
+			t.Fatalf("status %d body %q: %v", status, body, shaped)
 		}
 		var e Error
 		svc.fill(&e, request{texts: []string{"the text of a memory"}}, a)

@@ -22,17 +22,11 @@ func (c *Client) Memory(ctx context.Context, endUserID string, id int64) (*Memor
 	if err != nil {
 		return nil, invalid(op, "id", "cannot stand in a path")
 	}
-	r := request{op: op, http: h, safe: true}
-	a, err := svc.do(ctx, r)
-	if err != nil {
-		return nil, err
-	}
 	m := new(Memory)
-	if err := svc.into(r, a, m); err != nil {
+	r := request{op: op, http: h, safe: true}
+	r.form = decoded(m, "the answer is not a memory", func() bool { return m.ID != 0 })
+	if _, err := svc.do(ctx, r); err != nil {
 		return nil, err
-	}
-	if m.ID == 0 {
-		return nil, svc.malformed(r, a, "the answer is not a memory")
 	}
 	return m, nil
 }
@@ -144,17 +138,11 @@ func (c *Client) Record(ctx context.Context, id string) (*Record, error) {
 	if err != nil {
 		return nil, invalid(op, "id", "cannot stand in a path")
 	}
-	r := request{op: op, identity: id, http: h, safe: true}
-	a, err := svc.do(ctx, r)
-	if err != nil {
-		return nil, err
-	}
 	rec := new(Record)
-	if err := svc.into(r, a, rec); err != nil {
+	r := request{op: op, identity: id, http: h, safe: true}
+	r.form = decoded(rec, "the answer is not a record", func() bool { return rec.ID != "" })
+	if _, err := svc.do(ctx, r); err != nil {
 		return nil, err
-	}
-	if rec.ID == "" {
-		return nil, svc.malformed(r, a, "the answer is not a record")
 	}
 	return rec, nil
 }
@@ -208,16 +196,10 @@ func (c *Client) recordPage(ctx context.Context, scope Scope, cursor string, lim
 
 // readList sends r and decodes into v, from which list then picks what must be
 // there. An answer without it is not this operation's.
-func readList[T any](ctx context.Context, svc *service, r request, v any, list func() *[]T) ([]T, error) {
-	a, err := svc.do(ctx, r)
-	if err != nil {
+func readList[T, V any](ctx context.Context, svc *service, r request, v *V, list func() *[]T) ([]T, error) {
+	r.form = decoded(v, "the answer has no list", func() bool { return list() != nil })
+	if _, err := svc.do(ctx, r); err != nil {
 		return nil, err
 	}
-	if err := svc.into(r, a, v); err != nil {
-		return nil, err
-	}
-	if l := list(); l != nil {
-		return *l, nil
-	}
-	return nil, svc.malformed(r, a, "the answer has no list")
+	return *list(), nil
 }

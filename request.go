@@ -11,15 +11,43 @@ import (
 	"github.com/memwrite/memwrite-go/internal/transport"
 )
 
+// jsonType is shared by all requests, and never changed.
+var jsonType = []string{"application/json"}
+
 // request is one call on its way to the try loop.
 type request struct {
 	op       string
 	identity string
-	http     *http.Request
+	http     *http.Request // method, address and headers; nil for a POST to the address below
+	to       *url.URL
+	header   http.Header
 	body     []byte
 	safe     bool          // a read, or a write the service recognises when it comes twice
 	texts    []string      // what the service's words must not repeat
 	timeout  time.Duration // of a try; 0 for the policy's
+	form     form          // of the answer
+}
+
+// form decodes the answer of an operation, and says why it is none of that
+// operation's, or "". It runs inside the try: a 2xx of another shape, an empty
+// object from a proxy for example, proves no more than an answer cut short and
+// is tried again under the same identity.
+type form func(body []byte) (fault string)
+
+// decoded is the form of an answer that is decoded into v. has finds there
+// what every answer of the operation holds; lacks is the fault without it.
+// Unknown fields are ignored.
+func decoded[T any](v *T, lacks string, has func() bool) form {
+	return func(body []byte) string {
+		*v = *new(T) // nothing of an answer that did not fit
+		switch {
+		case json.Unmarshal(body, v) != nil:
+			return "the answer does not have the shape of this operation's"
+		case !has():
+			return lacks
+		}
+		return ""
+	}
 }
 
 // answer is a success of the try loop, not yet decoded.
@@ -45,34 +73,30 @@ func (c *Client) forFishMem(op string) (*service, error) {
 }
 
 // classify gives the try loop the meaning of an answer.
-func (s *service) classify(a *transport.Answer) transport.Decision {
+func (s *service) classify(a *transport.Answer, f form) transport.Decision {
+	if f != nil && isWhole(a) && !turnFailed(a) {
+		if f(a.Body) == "" {
+			return transport.Decision{Class: transport.Success}
+		}
+		if isJSONDocument(a.Body) {
+			return transport.Decision{Class: transport.Malformed, Reason: "malformed"}
+		}
+	}
 	j := judge(a, s.sched.Now())
 	return transport.Decision{Class: j.class, Reason: j.reason, Hint: j.hint, HasHint: j.hasHint}
 }
 
-// acceptJSON is shared by all requests: each try sends a copy of its headers.
-var acceptJSON = []string{"application/json"}
-
-// post is a request for JSON to be written to path. The generated builder
-// parses the base URL three times for each call, which is a fifth of what a
-// call costs; this one is for the write that is made most.
-func (s *service) post(path string) *http.Request {
-	u := *s.root
-	u.Path += path
-	return &http.Request{
-		Method: http.MethodPost, URL: &u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header, 8),
-	}
-}
-
-// do sends r and gives its good answer, or an *Error.
+// do sends r and gives its good answer, decoded by its form, or an *Error.
 func (s *service) do(ctx context.Context, r request) (answer, error) {
-	r.http.Header[s.header] = s.value
-	r.http.Header["Accept"] = acceptJSON
-	r.http.Header["User-Agent"] = s.agent
-	res, err := s.tries.Do(ctx, transport.Call{
-		Op: r.op, Request: r.http, Body: r.body, Safe: r.safe, TryTimeout: r.timeout,
-	})
+	f := r.form
+	call := transport.Call{
+		Op: r.op, Method: http.MethodPost, URL: r.to, Header: r.header, Body: r.body, Safe: r.safe, TryTimeout: r.timeout,
+		Classify: func(a *transport.Answer) transport.Decision { return s.classify(a, f) },
+	}
+	if r.http != nil {
+		call.Method, call.URL, call.Header = r.http.Method, r.http.URL, r.http.Header
+	}
+	res, err := s.tries.Do(ctx, call)
 	if err != nil {
 		return answer{}, s.failed(r, err)
 	}
@@ -109,6 +133,10 @@ func (s *service) failed(r request, err error) *Error {
 	case f.Decision.Class == transport.NoAnswer:
 		// The last try had no answer, whatever one before it said.
 		e.Kind = KindUnknownOutcome
+	case f.Decision.Class == transport.Malformed:
+		// JSON and yet not the answer of this operation: a proxy's, or another
+		// service's. Nobody knows whether the write happened.
+		e.Kind, e.Message = KindUnknownOutcome, r.form(f.Answer.Body)
 	}
 	if f.Wait > 0 {
 		e.RetryAfter = f.Wait
@@ -130,21 +158,12 @@ func (s *service) fill(e *Error, r request, a *transport.Answer) {
 	e.Target = a.Redirect
 }
 
-// malformed is a 2xx that is JSON and yet not the answer of this operation: a
-// proxy's, or another service's. Nobody knows whether the write happened.
-func (s *service) malformed(r request, a answer, why string) *Error {
+// unlike is an answer of the operation's shape that says it did not do it.
+func (s *service) unlike(r request, a answer, kind Kind, why string) *Error {
 	e := &Error{Op: r.op, Identity: r.identity, Tries: a.tries}
 	s.fill(e, r, a.Answer)
-	e.Kind, e.Message = KindUnknownOutcome, why
+	e.Kind, e.Message = kind, why
 	return e
-}
-
-// into decodes a good answer. Unknown fields are ignored.
-func (s *service) into(r request, a answer, v any) error {
-	if err := json.Unmarshal(a.Body, v); err != nil {
-		return s.malformed(r, a, "the answer does not have the shape of this operation's")
-	}
-	return nil
 }
 
 // withoutURL drops the address from net/http's errors: it names end users.

@@ -104,10 +104,6 @@ func (c *Client) AddTurn(ctx context.Context, req TurnRequest) (*TurnReceipt, er
 	// The replay check covers a turn without speaker or time as well: to the
 	// service both are then empty.
 	r := request{op: op, identity: turnIdentity(req), http: h, body: body, safe: true, texts: []string{req.Text}}
-	a, err := svc.do(ctx, r)
-	if err != nil {
-		return nil, err
-	}
 	var got struct {
 		MemoryID         any              `json:"memory_id"`
 		Status           string           `json:"status"`
@@ -115,16 +111,13 @@ func (c *Client) AddTurn(ctx context.Context, req TurnRequest) (*TurnReceipt, er
 		AlreadyExists    bool             `json:"already_exists"`
 		RequestID        string           `json:"request_id"`
 	}
-	if err := svc.into(r, a, &got); err != nil {
+	r.form = decoded(&got, "the answer names no status", func() bool { return got.ProcessingStatus != "" || got.Status != "" })
+	a, err := svc.do(ctx, r)
+	if err != nil {
 		return nil, err
 	}
-	switch {
-	case got.ProcessingStatus == TurnSkippedByQuota, got.ProcessingStatus == "" && got.Status == "ok" && got.MemoryID == nil:
-		e := svc.malformed(r, a, "the monthly quota dropped the turn; keep it and send the same values later")
-		e.Kind = KindQuotaExceeded
-		return nil, e
-	case got.ProcessingStatus == "" && got.Status == "":
-		return nil, svc.malformed(r, a, "the answer names no status")
+	if got.ProcessingStatus == TurnSkippedByQuota || got.ProcessingStatus == "" && got.Status == "ok" && got.MemoryID == nil {
+		return nil, svc.unlike(r, a, KindQuotaExceeded, "the monthly quota dropped the turn; keep it and send the same values later")
 	}
 	id, _ := got.MemoryID.(string)
 	return &TurnReceipt{

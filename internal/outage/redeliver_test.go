@@ -105,6 +105,6 @@ func deliver(c *transport.Client, message string) error {
 	req, _ := http.NewRequest(http.MethodPost, "http://server.example/", nil)
 	req.Header.Set("Message", message)
 	req.Header.Set("Idempotency-Key", message)
-	_, err := c.Do(context.Background(), transport.Call{Op: "write", Request: req, Safe: true})
+	_, err := c.Do(context.Background(), transport.Call{Op: "write", Method: req.Method, URL: req.URL, Header: req.Header, Safe: true})
 	return err
 }

@@ -142,7 +142,7 @@ func (w *world) troubled(at time.Time) bool { return !at.Before(w.start) && at.B
 func (w *world) call(c *transport.Client) {
 	counts := w.troubled(time.Now())
 	req, _ := http.NewRequest(http.MethodPost, "http://server.example/", nil)
-	_, err := c.Do(context.Background(), transport.Call{Op: "write", Request: req, Safe: true})
+	_, err := c.Do(context.Background(), transport.Call{Op: "write", Method: req.Method, URL: req.URL, Header: req.Header, Safe: true})
 	if !counts {
 		return
 	}

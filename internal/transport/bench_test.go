@@ -29,7 +29,7 @@ func BenchmarkCannedCall(b *testing.B) {
 	req, _ := http.NewRequest(http.MethodPost, "http://server.example/write", nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.Do(b.Context(), Call{Op: "write", Request: req, Body: body, Safe: true}); err != nil {
+		if _, err := c.Do(b.Context(), Call{Op: "write", Method: req.Method, URL: req.URL, Header: req.Header, Body: body, Safe: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

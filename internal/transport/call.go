@@ -3,8 +3,8 @@ package transport
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -13,12 +13,13 @@ type Call struct {
 	// Op names the call in events and errors, "Add" for example.
 	Op string
 
-	// Request is the request as it is to be sent, with an absolute URL on the
-	// host of Config.BaseURL. It is not changed. Its context is ignored.
-	Request *http.Request
+	// Method, URL and Header are those of every try; none of them is changed.
+	// The URL is absolute, on the host of Config.BaseURL.
+	Method string
+	URL    *url.URL
+	Header http.Header
 
-	// Body is what every try sends. Nil with a Request that has a body of its
-	// own: that one is read once, into memory, and closed.
+	// Body is what every try sends.
 	Body []byte
 
 	// Safe says that sending the call twice does no more than sending it once:
@@ -26,21 +27,12 @@ type Call struct {
 	// not safe is sent once, whatever the answer.
 	Safe bool
 
+	// Classify replaces that of the Config for this call.
+	Classify func(*Answer) Decision
+
 	// BodyLimit and TryTimeout replace those of the policy when above zero.
 	BodyLimit  int64
 	TryTimeout time.Duration
-}
-
-func (call *Call) body() ([]byte, error) {
-	if call.Body != nil || call.Request.Body == nil || call.Request.Body == http.NoBody {
-		return call.Body, nil
-	}
-	defer call.Request.Body.Close()
-	b, err := io.ReadAll(call.Request.Body)
-	if err != nil {
-		return nil, fmt.Errorf("read the request's body: %w", err)
-	}
-	return b, nil
 }
 
 // Class says what a try proved and so what may follow.
@@ -53,10 +45,11 @@ const (
 	Server                  // the server failed and says so
 	InProgress              // an earlier try of this call is still at work
 	NoAnswer                // nobody knows whether it was done: timeout, reset, a body cut short
+	Malformed               // the same, after a whole answer that is not this call's: the server is up
 )
 
 func (c Class) String() string {
-	names := [...]string{"success", "final", "throttled", "server", "in_progress", "no_answer"}
+	names := [...]string{"success", "final", "throttled", "server", "in_progress", "no_answer", "malformed"}
 	if int(c) < len(names) {
 		return names[c]
 	}
@@ -67,7 +60,9 @@ func (c Class) String() string {
 func (c Class) retryable() bool { return c >= Throttled }
 
 // down says whether the class speaks against the server's health. A 429 does
-// not (it has the pause), nor does an earlier try still at work.
+// not (it has the pause), nor does an earlier try still at work. Nor does an
+// answer of the wrong shape: whoever sent it is up and answers, and a single
+// operation that is answered wrongly would hold back all the others.
 func (c Class) down() bool { return c == Server || c == NoAnswer }
 
 // Decision is what an answer, or the lack of one, means.

@@ -29,7 +29,7 @@ type Config struct {
 	// Classify decides what an answer means. It sees the body, which may be
 	// cut (Answer.Truncated, Answer.TooLarge); such an answer is never a
 	// success, whatever Classify says: a truncated one becomes NoAnswer, one
-	// that is too large Final.
+	// that is too large Final. A Call may bring its own.
 	Classify func(*Answer) Decision
 
 	// Observe is told what happens, in order for one call and from many
@@ -113,5 +113,8 @@ func (c *Client) Close() {
 // Success, or a *Failure. After ctx has ended nothing more is sent.
 func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 	r := &run{c: c, call: call, ctx: ctx}
+	if r.call.Classify == nil {
+		r.call.Classify = c.classify
+	}
 	return r.do()
 }

@@ -21,7 +21,7 @@ import (
 func (r *run) follow() bool {
 	d := r.decision
 	if r.ctx.Err() != nil && r.answer == nil {
-		r.c.gate.abandon(r.pass)
+		r.c.gate.abandon(&r.pass)
 		r.stop = context.Cause(r.ctx)
 		return false
 	}
@@ -29,7 +29,7 @@ func (r *run) follow() bool {
 	if d.Class.retryable() {
 		own = r.draw(d.Class == Throttled)
 	}
-	probe, closed := r.c.gate.leave(r.pass, d.Class, r.pauseFor(d, own), r.lastWord())
+	probe, closed := r.c.gate.leave(&r.pass, d.Class, r.pauseFor(d, own), r.lastWord())
 	if d.Class == Success {
 		r.c.budget.success(r.taken)
 		return false

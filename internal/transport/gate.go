@@ -83,12 +83,12 @@ func newGate(s sched.Scheduler, p Policy, emit func(Event)) *gate {
 	}
 }
 
-// admit counts a call that begins.
-func (g *gate) admit(seq uint64) *pass {
+// admit counts a call that begins and gives it its pass.
+func (g *gate) admit(p *pass, seq uint64) {
 	g.mu.Lock()
 	g.calls.add(g.sched.Now())
 	g.mu.Unlock()
-	return &pass{seq: seq, left: g.policy.MaxWait, quiet: g.maxPause}
+	*p = pass{seq: seq, left: g.policy.MaxWait, quiet: g.maxPause}
 }
 
 // enter returns when the call may send its next try, and says whether that try

@@ -45,6 +45,29 @@ type Event struct {
 	Err     error         // TryDone without an answer
 }
 
+// began reports a try that goes out. Without an observer nobody wants the time.
+func (r *run) began() time.Time {
+	if r.c.observe == nil {
+		return time.Time{}
+	}
+	r.c.emit(Event{Kind: TryStarted, Op: r.call.Op, Try: r.tries})
+	return r.c.sched.Now()
+}
+
+func (r *run) ended(began time.Time) {
+	if r.c.observe == nil {
+		return
+	}
+	done := Event{
+		Kind: TryDone, Op: r.call.Op, Try: r.tries, Class: r.decision.Class, Reason: r.decision.Reason,
+		Elapsed: r.c.sched.Now().Sub(began), Err: r.err,
+	}
+	if r.answer != nil {
+		done.Status = r.answer.Status
+	}
+	r.c.emit(done)
+}
+
 func (c *Client) emit(e Event) {
 	if c.observe != nil {
 		e.Time = c.sched.Now()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -22,7 +21,7 @@ type run struct {
 	c    *Client
 	call Call
 	ctx  context.Context
-	pass *pass
+	pass pass
 
 	tries   int // exchanges
 	spent   int // of Policy.MaxTries
@@ -43,17 +42,14 @@ type run struct {
 	finished bool
 
 	// what drives it; here so that a call allocates them once, together
-	http http.Client
-	loop retryablehttp.Client
-	req  retryablehttp.Request
+	http  http.Client
+	loop  retryablehttp.Client
+	req   retryablehttp.Request
+	plain http.Request
 }
 
 func (r *run) do() (*Result, error) {
-	body, err := r.call.body()
-	if err == nil {
-		err = r.check()
-	}
-	if err != nil {
+	if err := r.check(); err != nil {
 		r.decision = Decision{Class: Final, Reason: "request"}
 		return nil, r.failure(err)
 	}
@@ -61,7 +57,7 @@ func (r *run) do() (*Result, error) {
 		r.decision = Decision{Class: NoAnswer, Reason: "context"}
 		return nil, r.failure(context.Cause(r.ctx))
 	}
-	r.pass = r.c.gate.admit(r.c.calls.Add(1))
+	r.c.gate.admit(&r.pass, r.c.calls.Add(1))
 	if !r.enter() {
 		return nil, r.failure(r.stop)
 	}
@@ -75,17 +71,12 @@ func (r *run) do() (*Result, error) {
 		PrepareRetry: r.proceed,
 		ErrorHandler: noHandler,
 	}
-	r.req.Request = r.request()
-	if body != nil {
-		if err := r.req.SetBody(body); err != nil {
-			return nil, r.failure(err)
-		}
-	}
+	// What the library and http.Client see has neither headers nor a body nor
+	// the call's context: RoundTrip gives each try its own, and what they
+	// would copy on the way costs a tenth of a call.
+	r.plain = http.Request{Method: r.call.Method, URL: r.call.URL, Header: http.Header{}}
+	r.req.Request = &r.plain
 	_, _ = r.loop.Do(&r.req)
-	if !r.finished && r.stop == nil { // the context ended between wait and the next try
-		r.c.gate.abandon(r.pass)
-		r.stop = context.Cause(r.ctx)
-	}
 	if r.finished && r.decision.Class == Success {
 		return &Result{Answer: r.answer, Tries: r.tries}, nil
 	}
@@ -102,36 +93,17 @@ func noHandler(_ *http.Response, err error, _ int) (*http.Response, error) {
 }
 
 func (r *run) check() error {
-	if req := r.call.Request; req == nil || req.URL == nil {
-		return errors.New("the call has no request")
-	} else if !sameOrigin(req.URL, r.c.origin) {
-		return fmt.Errorf("the request is for the host %q, not for the client's", req.URL.Host)
+	if r.call.URL == nil {
+		return errors.New("the call has no URL")
+	} else if !sameOrigin(r.call.URL, r.c.origin) {
+		return fmt.Errorf("the request is for the host %q, not for the client's", r.call.URL.Host)
 	}
 	return nil
 }
 
-// request is the caller's with the client's headers, on the call's context.
-func (r *run) request() *http.Request {
-	req := r.call.Request.WithContext(r.ctx)
-	req.Body, req.GetBody, req.ContentLength = nil, nil, 0
-	if len(r.c.header) > 0 {
-		own := make(http.Header, len(req.Header)+len(r.c.header)+1)
-		for name, values := range req.Header {
-			own[name] = values // each try has a copy of its own
-		}
-		req.Header = own
-		for name, values := range r.c.header {
-			if _, ok := req.Header[name]; !ok {
-				req.Header[name] = values
-			}
-		}
-	}
-	return req
-}
-
 // enter passes the gate, or sets why not.
 func (r *run) enter() bool {
-	_, wait, err := r.c.gate.enter(r.ctx, r.pass)
+	_, wait, err := r.c.gate.enter(r.ctx, &r.pass)
 	if err == nil {
 		return true
 	}
@@ -140,29 +112,30 @@ func (r *run) enter() bool {
 }
 
 // RoundTrip is one try, as seen by http.Client: it sends, and reads the body
-// before it returns. Each try has a header map of its own: the transport may
-// still be writing the last one's when its timeout has come.
+// before it returns. redirected is the request without body and headers, or a
+// redirect of it that is followed.
 //
 // run has no CloseIdleConnections, so the library cannot flush the pool that
 // all calls share, which it does after each call that fails.
-func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
-	timeout := r.c.policy.TryTimeout
-	if r.call.TryTimeout > 0 {
-		timeout = r.call.TryTimeout
-	}
-	ctx, cancel := r.c.sched.WithTimeout(req.Context(), timeout, ErrTryTimeout)
-	defer cancel()
-	out := req.WithContext(ctx)
-	out.Header = req.Header.Clone()
-	r.tries++
-	out.Header["Memwrite-Try"] = []string{strconv.Itoa(r.tries)}
+func (r *run) RoundTrip(redirected *http.Request) (*http.Response, error) {
 	if r.answer != nil {
 		r.earlier = r.answer
 	}
 	r.answer, r.err = nil, nil
-
-	began := r.c.sched.Now()
-	r.c.emit(Event{Kind: TryStarted, Op: r.call.Op, Try: r.tries})
+	if r.ctx.Err() != nil {
+		r.err = context.Cause(r.ctx)
+		r.decision = errorDecision(r.ctx.Err())
+		return nil, r.err
+	}
+	timeout := r.c.policy.TryTimeout
+	if r.call.TryTimeout > 0 {
+		timeout = r.call.TryTimeout
+	}
+	ctx, cancel := r.c.sched.WithTimeout(r.ctx, timeout, ErrTryTimeout)
+	defer cancel()
+	r.tries++
+	out := r.outgoing(ctx, redirected)
+	began := r.began()
 	resp, err := r.c.base.RoundTrip(out)
 	if err == nil {
 		if resp.Body == nil { // a RoundTripper made for a test
@@ -182,14 +155,7 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.err = err
 	r.written = r.written || err == nil || r.answer != nil || !unwritten(err)
 	r.decision = r.judge()
-	done := Event{
-		Kind: TryDone, Op: r.call.Op, Try: r.tries, Class: r.decision.Class, Reason: r.decision.Reason,
-		Elapsed: r.c.sched.Now().Sub(began), Err: err,
-	}
-	if r.answer != nil {
-		done.Status = r.answer.Status
-	}
-	r.c.emit(done)
+	r.ended(began)
 	if r.answer == nil {
 		return nil, err
 	}
@@ -201,7 +167,7 @@ func (r *run) judge() Decision {
 	if r.answer == nil {
 		return errorDecision(r.err)
 	}
-	d := r.c.classify(r.answer)
+	d := r.call.Classify(r.answer)
 	if d.Class == Success {
 		switch {
 		case r.answer.Truncated:
@@ -243,10 +209,11 @@ func (r *run) wait(time.Duration, time.Duration, int, *http.Response) time.Durat
 // proceed is the library's PrepareRetry: the last moment before the next try.
 // The library looks at the context and at its own timer of nothing at once, and
 // takes either.
-func (r *run) proceed(*http.Request) error {
+func (r *run) proceed(next *http.Request) error {
 	if r.stop == nil && r.ctx.Err() != nil {
-		r.c.gate.abandon(r.pass)
+		r.c.gate.abandon(&r.pass)
 		r.stop = context.Cause(r.ctx)
 	}
+	next.Header = http.Header{} // without the cookies of the last try
 	return r.stop
 }

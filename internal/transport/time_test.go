@@ -66,7 +66,7 @@ func (b *bench) RoundTrip(req *http.Request) (*http.Response, error) {
 func (b *bench) call(ctx context.Context, name string) (*Result, error) {
 	req, _ := http.NewRequest(http.MethodPost, "http://server.example/write?q=1", nil)
 	req.Header.Set("Name", name)
-	return b.Do(ctx, Call{Op: "write", Request: req, Safe: name != "unsafe"})
+	return b.Do(ctx, Call{Op: "write", Method: req.Method, URL: req.URL, Header: req.Header, Safe: name != "unsafe"})
 }
 
 func (b *bench) sentAt() []time.Duration {

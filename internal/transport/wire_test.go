@@ -81,12 +81,13 @@ const text = `{"text":"the customer prefers mail"}`
 
 func (s *wire) post(t *testing.T, c *Client) (*Result, error) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodPost, s.URL+"/write?secret=1", strings.NewReader(text))
+	to, err := url.Parse(s.URL + "/write?secret=1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("X-Api-Key", "key")
-	return c.Do(t.Context(), Call{Op: "write", Request: req, Safe: true})
+	return c.Do(t.Context(), Call{
+		Op: "write", Method: http.MethodPost, URL: to, Header: http.Header{"X-Api-Key": {"key"}}, Body: []byte(text), Safe: true,
+	})
 }
 
 // connections runs a test on connections that are kept and on such that are
@@ -353,7 +354,7 @@ func TestADeadContextSendsNothing(t *testing.T) {
 	gone := errors.New("gone")
 	cancel(gone)
 	req, _ := http.NewRequest(http.MethodPost, s.URL, nil)
-	_, err := s.client(t, Policy{}).Do(ctx, Call{Op: "write", Request: req, Safe: true})
+	_, err := s.client(t, Policy{}).Do(ctx, Call{Op: "write", Method: req.Method, URL: req.URL, Header: req.Header, Safe: true})
 	if f := failureOf(t, err); !errors.Is(err, gone) || !f.Unsent || len(s.sums) != 0 {
 		t.Errorf("%+v, %d requests", f, len(s.sums))
 	}
@@ -363,7 +364,7 @@ func TestAnotherHostIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newWire(t, false, func(http.ResponseWriter, *http.Request, int) {})
 	req, _ := http.NewRequest(http.MethodPost, "http://elsewhere.example/", nil)
-	_, err := s.client(t, Policy{}).Do(t.Context(), Call{Op: "write", Request: req, Safe: true})
+	_, err := s.client(t, Policy{}).Do(t.Context(), Call{Op: "write", Method: req.Method, URL: req.URL, Header: req.Header, Safe: true})
 	if f := failureOf(t, err); !f.Unsent || f.Decision.Class != Final || f.Written {
 		t.Errorf("%+v", f)
 	}
