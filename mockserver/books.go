@@ -48,13 +48,22 @@ type Task struct {
 	CompletedAt  time.Time `json:"completed_at"`
 }
 
-// Ledger sums the reservations of all workspaces, in writes and not in units.
+// Ledger sums reservations, in writes; Units has the same in credits and adds.
 type Ledger struct {
 	Reserved int  `json:"reserved"` // ever made
 	Settled  int  `json:"settled"`
 	Released int  `json:"released"`
 	Open     int  `json:"open"`
 	Balanced bool `json:"balanced"` // debits equal credits, and each reservation ended at most once
+
+	Units Units `json:"units"`
+}
+
+// Units are amounts of an account: credits or adds.
+type Units struct {
+	Reserved int64 `json:"reserved"` // ever held
+	Settled  int64 `json:"settled"`  // paid
+	Released int64 `json:"released"` // given back
 }
 
 // Records is every record of the server, oldest first; deleted ones are there
@@ -134,23 +143,38 @@ func (s *Server) Check() error {
 }
 
 // Ledger sums what was reserved, settled and released, of all workspaces.
-func (s *Server) Ledger() Ledger { return ledgerIn(s.snapshot(), "") }
+func (s *Server) Ledger() Ledger {
+	return ledgerIn(s.snapshot(), func(string) bool { return true })
+}
 
-func ledgerIn(snap protocol.Snapshot, task string) Ledger {
+// LedgerOf sums what the writes under one identity came to; see TasksOf for
+// what an identity is.
+func (s *Server) LedgerOf(key string) Ledger {
+	var ids []string
+	for _, t := range s.TasksOf(key) {
+		ids = append(ids, t.ID)
+	}
+	return ledgerIn(s.snapshot(), func(task string) bool { return slices.Contains(ids, task) })
+}
+
+func ledgerIn(snap protocol.Snapshot, of func(task string) bool) Ledger {
 	out := Ledger{Balanced: true}
 	ended := map[string]int{}
 	for _, e := range snap.Entries {
-		if task != "" && e.TaskID != task {
+		if !of(e.TaskID) {
 			continue
 		}
 		switch e.Kind {
 		case protocol.Reserve:
 			out.Reserved++
+			out.Units.Reserved += e.Amount
 		case protocol.Settle:
 			out.Settled++
+			out.Units.Settled += e.Amount
 			ended[e.Of]++
 		case protocol.Release:
 			out.Released++
+			out.Units.Released += e.Amount
 			ended[e.Of]++
 		}
 	}
@@ -165,7 +189,9 @@ func ledgerIn(snap protocol.Snapshot, task string) Ledger {
 	return out
 }
 
-func (s *Server) ledgerOf(task string) Ledger { return ledgerIn(s.snapshot(), task) }
+func (s *Server) ledgerOf(task string) Ledger {
+	return ledgerIn(s.snapshot(), func(id string) bool { return id == task })
+}
 
 func (s *Server) snapshot() protocol.Snapshot {
 	store, _ := s.core.now()

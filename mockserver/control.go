@@ -22,6 +22,7 @@ const controlLimit = 64 << 20
 //	DELETE /_control/faults/{n}
 //	DELETE /_control/faults           all of them
 //	GET    /_control/journal, /records, /tasks, /ledger
+//	GET    /_control/ledger?key=K     of the writes under one identity
 //	GET    /_control/state            a snapshot
 //	PUT    /_control/state            restores one
 //	POST   /_control/reset
@@ -44,7 +45,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("GET /_control/journal", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Journal()) })
 	mux.HandleFunc("GET /_control/records", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Records()) })
 	mux.HandleFunc("GET /_control/tasks", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Tasks()) })
-	mux.HandleFunc("GET /_control/ledger", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Ledger()) })
+	mux.HandleFunc("GET /_control/ledger", s.controlLedger)
 	mux.HandleFunc("GET /_control/state", func(w http.ResponseWriter, _ *http.Request) {
 		out, err := s.Snapshot()
 		if err != nil {
@@ -126,6 +127,14 @@ func (s *Server) controlArm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	say(w, http.StatusCreated, map[string]int{"number": s.faults.number(a)})
+}
+
+func (s *Server) controlLedger(w http.ResponseWriter, r *http.Request) {
+	if key := r.URL.Query().Get("key"); key != "" {
+		say(w, http.StatusOK, s.LedgerOf(key))
+		return
+	}
+	say(w, http.StatusOK, s.Ledger())
 }
 
 func (s *Server) controlFault(do func(*Armed)) http.HandlerFunc {

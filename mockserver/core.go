@@ -130,9 +130,10 @@ func (c *core) Delete(ctx context.Context, workspace string, d service.Deletion)
 	return c.Backend.Delete(ctx, workspace, d)
 }
 
-// Redrive has to be paid anew, so the same fault refuses it.
+// Redrive has to be paid anew, so the same fault refuses it; its Key is the
+// event's id here.
 func (c *core) Redrive(ctx context.Context, workspace, id string) (service.Task, error) {
-	if c.srv.faults.strike(func(f *Fault) bool { return f.Key == "" }, ExhaustCredits) != nil {
+	if c.srv.faults.strike(func(f *Fault) bool { return f.Key == "" || f.Key == id }, ExhaustCredits) != nil {
 		return service.Task{}, service.ErrCredits
 	}
 	return c.Backend.Redrive(ctx, workspace, id)

@@ -38,6 +38,7 @@ const (
 	FailProjection  Kind = "fail_projection"  // records are committed, their vectors are not written
 	ExhaustCredits  Kind = "exhaust_credits"  // no FishMem credits: 402
 	ExhaustQuota    Kind = "exhaust_quota"    // the MemorySync monthly adds are used up
+	LateArrival     Kind = "late_arrival"     // whether a write is recognised is judged as if it came Delay later
 )
 
 // Point is where in an attempt a runner fault strikes.
@@ -133,7 +134,7 @@ var errUnknownFault = errors.New("mockserver: unknown fault")
 var kinds = []Kind{
 	DropResponse, Truncate, Stall, Reset, Status, IdempotencyIncomplete, ReservationInProgress,
 	ProviderTimeout, ProviderInvalid, ProviderDown, KillRunner, FreezeRunner, ExpireLease,
-	LoseWakeup, DuplicateWakeup, DelayWakeup, FailProjection, ExhaustCredits, ExhaustQuota,
+	LoseWakeup, DuplicateWakeup, DelayWakeup, FailProjection, ExhaustCredits, ExhaustQuota, LateArrival,
 }
 
 func (k Kind) known() bool { return slices.Contains(kinds, k) }

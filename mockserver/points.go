@@ -15,6 +15,10 @@ func (f *faults) At(p protocol.Point, t protocol.Task) protocol.Fault {
 		}
 	case protocol.Wakeup:
 		return f.wakeup(t)
+	case protocol.Arrival:
+		if a := f.strike(of(t), LateArrival); a != nil {
+			return protocol.Fault{Act: protocol.Late, Delay: int64(a.fault.Delay)}
+		}
 	default:
 		return f.runner(p, t)
 	}

@@ -48,6 +48,9 @@ func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Co
 		return Submitted{}, err
 	}
 	a := protocol.Accept(protocol.Proposal{Workspace: w, Command: &c, TaskID: "task_" + e.random(16), MaxAttempts: e.limits.MaxAttempts, Now: e.sched.Now(), PaidBy: payer})
+	if f := e.at(protocol.Arrival, a.Task); f.Act == protocol.Late {
+		a.At = a.At.Add(time.Duration(f.Delay))
+	}
 	t, twin, err := e.store.Accept(ctx, a)
 	if err != nil {
 		var short *protocol.InsufficientError

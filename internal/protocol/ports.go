@@ -63,6 +63,7 @@ const (
 	Inference       Point = "inference"  // Fail: the provider's answer
 	Projecting      Point = "projection" // Fail: the projection
 	Wakeup          Point = "wakeup"     // Lose, Double, Delay
+	Arrival         Point = "arrival"    // Late
 )
 
 // Act is what goes wrong.
@@ -77,6 +78,7 @@ const (
 	Lose         // of a wake-up
 	Double
 	Delay
+	Late // of a command: whether it is recognised is judged as if it came Delay later
 )
 
 // Fault is one act with what it needs.
