@@ -973,23 +973,38 @@ type ScoredMemory struct {
 type SearchRequest struct {
 	AgentID *string `json:"agent_id,omitempty"`
 
-	// Filters A map of metadata values that must be equal (at most 20), or a filter expression.
+	// Filters A map of top-level metadata values that must be equal (at most 20), or an expression. An expression is
+	// {field, operator, value}, or exactly one of {and: [..]}, {or: [..]} and {not: ..}. Fields: id, content,
+	// memory_type, importance, created_at, updated_at, event_date, last_accessed_at, access_count, subject,
+	// attribute, metadata.PATH. Operators: eq, ne, in, nin, gt, gte, lt, lte, contains, icontains, exists. A
+	// field that is absent meets none of them but exists false. At most 8 levels, 100 conditions, 20 parts of
+	// one and/or, 100 values of one in/nin, 1,024 characters of a value; else INVALID_FILTER.
 	Filters json.RawMessage `json:"filters,omitempty"`
 
 	// Limit The default is 10.
 	Limit      *int                     `json:"limit,omitempty"`
 	MemoryType *SearchRequestMemoryType `json:"memory_type,omitempty"`
 	MinScore   *float64                 `json:"min_score,omitempty"`
-	Mode       *SearchRequestMode       `json:"mode,omitempty"`
+
+	// Mode hybrid ranks by nearness to the query. The others enumerate the scope, whatever the query says: recent by
+	// creation, important by importance, typed by sort_by; their score is the place in the list.
+	Mode *SearchRequestMode `json:"mode,omitempty"`
 
 	// Query Not blank, else INVALID_QUERY.
-	Query          string                       `json:"query"`
-	RunID          *string                      `json:"run_id,omitempty"`
+	Query string  `json:"query"`
+	RunID *string `json:"run_id,omitempty"`
+
+	// SearchStrategy Of the hybrid mode. precision gives at most 5; recall also looks around its best hits; auto takes one of
+	// the three by the query's words.
 	SearchStrategy *SearchRequestSearchStrategy `json:"search_strategy,omitempty"`
-	SortBy         *SearchRequestSortBy         `json:"sort_by,omitempty"`
+
+	// SortBy The order of the hits. In the typed mode the default is recent, in the hybrid one nearness.
+	SortBy *SearchRequestSortBy `json:"sort_by,omitempty"`
 
 	// TopK Goes before limit.
-	TopK   *int    `json:"top_k,omitempty"`
+	TopK *int `json:"top_k,omitempty"`
+
+	// Trace Adds how the answer came about.
 	Trace  *bool   `json:"trace,omitempty"`
 	UserID *string `json:"user_id,omitempty"`
 }
@@ -997,18 +1012,23 @@ type SearchRequest struct {
 // SearchRequestMemoryType defines model for SearchRequest.MemoryType.
 type SearchRequestMemoryType string
 
-// SearchRequestMode defines model for SearchRequest.Mode.
+// SearchRequestMode hybrid ranks by nearness to the query. The others enumerate the scope, whatever the query says: recent by
+// creation, important by importance, typed by sort_by; their score is the place in the list.
 type SearchRequestMode string
 
-// SearchRequestSearchStrategy defines model for SearchRequest.SearchStrategy.
+// SearchRequestSearchStrategy Of the hybrid mode. precision gives at most 5; recall also looks around its best hits; auto takes one of
+// the three by the query's words.
 type SearchRequestSearchStrategy string
 
-// SearchRequestSortBy defines model for SearchRequest.SortBy.
+// SearchRequestSortBy The order of the hits. In the typed mode the default is recent, in the hybrid one nearness.
 type SearchRequestSortBy string
 
 // SearchResponse Best first.
 type SearchResponse struct {
 	Results []FishMemory `json:"results"`
+
+	// Trace Only when asked for; open.
+	Trace json.RawMessage `json:"trace,omitempty"`
 }
 
 // Timestamp ISO 8601 in UTC with milliseconds and a final Z.

@@ -1,9 +1,7 @@
 package service
 
 import (
-	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/memwrite/memwrite-go/internal/api"
@@ -43,19 +41,21 @@ func (s *Service) ListMemories(w http.ResponseWriter, r *http.Request, params ap
 	}
 	out := make([]fishMemoryBody, len(records))
 	for i, record := range records {
-		out[i] = fishView(record, false)
+		out[i] = s.fishView(c.key.Workspace, record, false)
 	}
 	answer(w, http.StatusOK, map[string]any{"results": out, "next_cursor": next})
 }
 
 // GetFishMemory answers GET /v1/memories/{id}.
 func (s *Service) GetFishMemory(w http.ResponseWriter, r *http.Request, id string) {
-	record, err := s.backend.Record(r.Context(), callOf(r).key.Workspace, ServiceFishMem, id)
+	workspace := callOf(r).key.Workspace
+	record, err := s.backend.Record(r.Context(), workspace, ServiceFishMem, id)
 	if err != nil {
 		s.fishFailure(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, fishView(record, false))
+	s.accesses.note(workspace, s.sched.Now(), record)
+	answer(w, http.StatusOK, s.fishView(workspace, record, false))
 }
 
 // DeleteMemory answers DELETE /v1/memories/{id}. With a key a repeat gives the
@@ -103,119 +103,4 @@ func (s *Service) DeleteAllMemories(w http.ResponseWriter, r *http.Request, para
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
 	answer(w, http.StatusOK, map[string]int{"deleted": len(deleted)})
-}
-
-// SearchMemories answers POST /v1/memories/search.
-func (s *Service) SearchMemories(w http.ResponseWriter, r *http.Request) {
-	o, f := s.readFishMem(w, r)
-	if f != nil {
-		s.refuse(w, r, f)
-		return
-	}
-	query, _ := o.text("query", 0)
-	if blank(query) {
-		s.refuse(w, r, fail(http.StatusBadRequest, "INVALID_QUERY", "query must not be blank"))
-		return
-	}
-	scope, scoped := fishScope(o)
-	if !scoped && len(o.problems()) == 0 {
-		s.refuse(w, r, fail(http.StatusBadRequest, "SCOPE_REQUIRED", "one of user_id, agent_id and run_id is required"))
-		return
-	}
-	limit := 10
-	for _, field := range []string{"limit", "top_k"} {
-		if n := o.integer(field, 1, 50); n != nil {
-			limit = int(*n)
-		}
-	}
-	kind := oneOf(o, "memory_type", "fact", "preference", "decision", "identity", "event", "observation", "goal", "todo")
-	oneOf(o, "mode", "hybrid", "recent", "important", "typed")
-	oneOf(o, "search_strategy", "balanced", "precision", "recall", "auto")
-	sortBy := oneOf(o, "sort_by", "recent", "importance", "most_accessed", "last_accessed")
-	floor := o.number("min_score", 0, 1)
-	o.boolean("trace", false)
-	equal, f := equalityFilter(o)
-	if f == nil && len(o.problems()) > 0 {
-		f = fail(http.StatusBadRequest, "INVALID_REQUEST", "the request is not valid")
-		f.Details = o.problems()
-	}
-	if f != nil {
-		s.refuse(w, r, f)
-		return
-	}
-	records, err := s.backend.Search(r.Context(), callOf(r).key.Workspace, scope, query, 1000)
-	if err != nil {
-		s.fishFailure(w, r, err)
-		return
-	}
-	records = slices.DeleteFunc(records, func(r Record) bool {
-		return (kind != "" && r.Type != kind) || (floor != nil && r.Score < *floor) || !equal(r)
-	})
-	switch sortBy {
-	case "recent":
-		slices.SortStableFunc(records, func(a, b Record) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	case "importance":
-		slices.SortStableFunc(records, func(a, b Record) int {
-			switch {
-			case a.Importance > b.Importance:
-				return -1
-			case a.Importance < b.Importance:
-				return 1
-			}
-			return 0
-		})
-	}
-	out := []fishMemoryBody{}
-	for _, record := range records[:min(limit, len(records))] {
-		out = append(out, fishView(record, true))
-	}
-	answer(w, http.StatusOK, map[string]any{"results": out})
-}
-
-func oneOf(o *object, field string, values ...string) string {
-	v, ok := o.text(field, 0)
-	if ok && !slices.Contains(values, v) {
-		o.fail(field, "value", "must be one of %s", strings.Join(values, ", "))
-	}
-	return v
-}
-
-// equalityFilter reads the flat form of filters: at most 20 metadata fields
-// that must be equal. The expression form is refused by name rather than
-// answered wrongly.
-func equalityFilter(o *object) (func(Record) bool, *failure) {
-	raw := o.document("filters")
-	if raw == nil {
-		return func(Record) bool { return true }, nil
-	}
-	var want map[string]any
-	if json.Unmarshal(raw, &want) != nil || len(want) > 20 {
-		return nil, fail(http.StatusBadRequest, "INVALID_FILTER", "a filter holds at most 20 fields")
-	}
-	for k, v := range want {
-		switch v.(type) {
-		case string, float64, bool:
-		default:
-			return nil, fail(http.StatusBadRequest, "INVALID_FILTER", "this server takes filters of metadata fields that are equal")
-		}
-		if len(k) > 128 {
-			return nil, fail(http.StatusBadRequest, "INVALID_FILTER", "a filter's field is at most 128 characters")
-		}
-	}
-	return func(r Record) bool {
-		var have map[string]any
-		_ = json.Unmarshal(r.Metadata, &have)
-		for k, v := range want {
-			got, ok := have[k]
-			switch got.(type) {
-			case string, float64, bool:
-			default:
-				return false
-			}
-			if !ok || got != v {
-				return false
-			}
-		}
-		return true
-	}, nil
 }

@@ -104,9 +104,11 @@ type Service struct {
 	backend Backend
 	keys    *Keys
 	rates   rates
-	low     func(string) bool
-	handler http.Handler
-	mux     *http.ServeMux
+
+	accesses accesses
+	low      func(string) bool
+	handler  http.Handler
+	mux      *http.ServeMux
 }
 
 // New makes a service. lowValue says whether a text is filler that is not
@@ -120,8 +122,11 @@ func New(backend Backend, keys *Keys, s sched.Scheduler, lowValue func(string) b
 	return svc
 }
 
-// Reset forgets the rate windows.
-func (s *Service) Reset() { s.rates.reset() }
+// Reset forgets the rate windows and which records were read.
+func (s *Service) Reset() {
+	s.rates.reset()
+	s.accesses.reset()
+}
 
 var _ server.ServerInterface = (*Service)(nil)
 

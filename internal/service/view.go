@@ -107,15 +107,19 @@ type fishMemoryBody struct {
 	EventDate  *string         `json:"event_date"`
 	ValidFrom  *string         `json:"valid_from"`
 	ValidTo    *string         `json:"valid_to"`
+	Accesses   int64           `json:"access_count"`
+	AccessedAt *string         `json:"last_accessed_at"`
 	Score      *float64        `json:"score,omitempty"`
 }
 
 // fishView is a record on /v1/memories.
-func fishView(r Record, scored bool) fishMemoryBody {
+func (s *Service) fishView(workspace string, r Record, scored bool) fishMemoryBody {
+	reads := s.accesses.of(workspace, r.ID)
 	out := fishMemoryBody{
 		ID: r.ID, Memory: r.Text, MemoryType: r.Type, Importance: r.Importance,
 		UserID: optional(r.Scope.User), AgentID: optional(r.Scope.Agent), RunID: optional(r.Scope.Run),
 		Metadata: metadataOf(r.Metadata), CreatedAt: stamp(r.CreatedAt), UpdatedAt: stamp(r.UpdatedAt), EventDate: optional(r.EventDate),
+		Accesses: reads.count, AccessedAt: optionalStamp(reads.last, stamp),
 	}
 	if scored {
 		out.Score = &r.Score
