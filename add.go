@@ -158,7 +158,7 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 		checkEndUser(op, req.EndUserID),
 		checkLength(op, "Source", req.Source, maxSource),
 		checkLength(op, "EventType", req.EventType, maxSource),
-		checkMetadata(op, req.Metadata),
+		checkObject(op, "Metadata", req.Metadata),
 	); err != nil {
 		return request{}, err
 	}

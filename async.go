@@ -127,7 +127,7 @@ func inferRequest(svc *service, op string, req InferRequest, infer bool) (reques
 		return request{}, err
 	}
 	texts := make([]string, 0, 1+len(req.Messages))
-	if err := firstOf(req.Scope.check(op), checkMetadata(op, req.Metadata)); err != nil {
+	if err := firstOf(req.Scope.check(op), checkObject(op, "Metadata", req.Metadata)); err != nil {
 		return request{}, err
 	}
 	b := api.CreateMemoriesRequest{

@@ -55,7 +55,9 @@ type Record struct {
 	Subject      string          `json:"subject"`
 	Attribute    string          `json:"attribute"`
 	SupersededBy string          `json:"superseded_by"`
-	Score        float64         `json:"score"` // on answers of Search
+	AccessCount  int64           `json:"access_count"`
+	AccessedAt   string          `json:"last_accessed_at"` // empty: never
+	Score        float64         `json:"score"`            // on answers of Search
 }
 
 // Scope says whose memory it is; at least one of the three is needed, each at

@@ -2,6 +2,7 @@ package memwrite
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 
 	"github.com/memwrite/memwrite-go/internal/api"
@@ -87,6 +88,13 @@ type SearchRequest struct {
 	Query      string
 	Limit      int // 1 to 50; 0 leaves the service's default of 10
 	MemoryType string
+	Mode       string   // hybrid, the default; recent, important or typed list the scope instead of ranking it
+	Strategy   string   // of the hybrid mode: balanced, precision, recall or auto
+	SortBy     string   // recent, importance, most_accessed or last_accessed
+	MinScore   *float64 // 0 to 1
+	// Filters is an object that is sent as it is: metadata values that must be
+	// equal, or an expression of conditions under and, or and not.
+	Filters json.RawMessage
 }
 
 // Search asks FishMem: POST /v1/memories/search. It costs a credit.
@@ -96,18 +104,17 @@ func (c *Client) Search(ctx context.Context, req SearchRequest) ([]Record, error
 	if err != nil {
 		return nil, err
 	}
-	if err := firstOf(req.Scope.check(op), checkText(op, "Query", req.Query)); err != nil {
+	if err := firstOf(req.Scope.check(op), checkText(op, "Query", req.Query), checkObject(op, "Filters", req.Filters)); err != nil {
 		return nil, err
 	}
 	b := api.SearchRequest{
 		Query: req.Query, UserID: ptr(req.Scope.UserID), AgentID: ptr(req.Scope.AgentID), RunID: ptr(req.Scope.RunID),
+		MinScore: req.MinScore, Filters: req.Filters, Mode: ptr(api.SearchRequestMode(req.Mode)),
+		SearchStrategy: ptr(api.SearchRequestSearchStrategy(req.Strategy)), SortBy: ptr(api.SearchRequestSortBy(req.SortBy)),
+		MemoryType: ptr(api.SearchRequestMemoryType(req.MemoryType)),
 	}
 	if req.Limit != 0 {
 		b.Limit = &req.Limit
-	}
-	if req.MemoryType != "" {
-		t := api.SearchRequestMemoryType(req.MemoryType)
-		b.MemoryType = &t
 	}
 	body, err := encodeBody(op, b)
 	if err != nil {
@@ -120,7 +127,7 @@ func (c *Client) Search(ctx context.Context, req SearchRequest) ([]Record, error
 	var got struct {
 		Results *[]Record `json:"results"`
 	}
-	r := request{op: op, http: h, body: body, safe: true, texts: []string{req.Query}}
+	r := request{op: op, http: h, body: body, safe: true, texts: []string{req.Query, string(req.Filters)}}
 	return readList(ctx, svc, r, &got, func() *[]Record { return got.Results })
 }
 

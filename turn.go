@@ -127,7 +127,7 @@ func (c *Client) AddTurn(ctx context.Context, req TurnRequest) (*TurnReceipt, er
 }
 
 func checkTurn(op string, req TurnRequest) error {
-	if err := firstOf(checkText(op, "Text", req.Text), checkText(op, "UserID", req.UserID), checkMetadata(op, req.Metadata)); err != nil {
+	if err := firstOf(checkText(op, "Text", req.Text), checkText(op, "UserID", req.UserID), checkObject(op, "Metadata", req.Metadata)); err != nil {
 		return err
 	}
 	for _, f := range []struct{ name, v string }{{"Speaker", req.Speaker}, {"OccurredAt", req.OccurredAt}} {

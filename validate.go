@@ -54,14 +54,14 @@ func checkLength(op, field, v string, limit int) error {
 	return nil
 }
 
-// checkMetadata wants an object or nothing. It is sent as it is, apart from
+// checkObject wants an object or nothing. It is sent as it is, apart from
 // spaces between its parts.
-func checkMetadata(op string, m json.RawMessage) error {
+func checkObject(op, field string, m json.RawMessage) error {
 	if len(m) == 0 {
 		return nil
 	}
 	if t := bytes.TrimSpace(m); len(t) == 0 || t[0] != '{' || !json.Valid(t) {
-		return invalid(op, "Metadata", "is not a JSON object")
+		return invalid(op, field, "is not a JSON object")
 	}
 	return nil
 }
