@@ -1,7 +1,6 @@
 package memwrite
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -130,21 +129,6 @@ type addAnswer struct {
 	MemoryIDs []int64 `json:"memory_ids"`
 }
 
-// addBody is api.AddMemoryRequest without a pointer for each field: an empty
-// one is absent all the same.
-type addBody struct {
-	ClientRef   string          `json:"client_ref,omitempty"`
-	Deduplicate *bool           `json:"deduplicate,omitempty"`
-	EventType   string          `json:"event_type,omitempty"`
-	Importance  *float64        `json:"importance,omitempty"`
-	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	SessionID   string          `json:"session_id,omitempty"`
-	Source      string          `json:"source,omitempty"`
-	Tags        []string        `json:"tags,omitempty"`
-	Text        string          `json:"text,omitempty"`
-	TTLMinutes  *int            `json:"ttl_minutes,omitempty"`
-}
-
 func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	const op = "Add"
 	if err := checkText(op, "Text", req.Text); err != nil {
@@ -168,15 +152,7 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 	if i := req.Importance; i != nil && !(*i >= 0 && *i <= 1) {
 		return request{}, invalid(op, "Importance", "is outside 0 to 1")
 	}
-	meta, err := withHash(op, req.Metadata, req.Text, ref)
-	if err != nil {
-		return request{}, err
-	}
-	body, err := encodeBody(op, &addBody{
-		ClientRef: ref, Deduplicate: req.Deduplicate, EventType: req.EventType, Importance: req.Importance,
-		Metadata: meta, SessionID: req.SessionID, Source: req.Source, Tags: req.Tags, Text: req.Text,
-		TTLMinutes: req.TTLMinutes,
-	})
+	body, err := addBody(op, ref, req)
 	if err != nil {
 		return request{}, err
 	}
@@ -186,41 +162,6 @@ func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {
 		h["X-Project-Id"] = []string{c.project}
 	}
 	return request{op: op, identity: ref, to: svc.addURL, header: h, body: body, safe: ref != "", texts: []string{req.Text}}, nil
-}
-
-// withHash puts the text's hash into the metadata, and the reference it belongs
-// to. The rest of it keeps its bytes: a number with 20 digits is still that
-// number.
-func withHash(op string, meta json.RawMessage, text, ref string) (json.RawMessage, error) {
-	const name = `"` + HashField + `":"`
-	own := append(make([]byte, 0, len(name)+len(RefField)+len(ref)+80), name...)
-	own = append(appendTextHash(own, text), '"')
-	if ref != "" {
-		own = append(own, `,"`+RefField+`":`...)
-		quoted, err := encodeBody(op, ref)
-		if err != nil {
-			return nil, err
-		}
-		own = append(own, quoted...)
-	}
-	m := bytes.TrimSpace(meta)
-	if len(m) == 0 {
-		return append(append([]byte{'{'}, own...), '}'), nil
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(m, &fields) != nil {
-		return nil, invalid(op, "Metadata", "is not a JSON object")
-	}
-	for _, name := range []string{HashField, RefField} {
-		if _, taken := fields[name]; taken {
-			return nil, invalid(op, "Metadata", "holds "+name+", which Add sets itself")
-		}
-	}
-	out := append(json.RawMessage(nil), bytes.TrimRight(m[:len(m)-1], " \t\r\n")...)
-	if len(fields) > 0 {
-		out = append(out, ',')
-	}
-	return append(append(out, own...), '}'), nil
 }
 
 // verify reads an already ingested memory back. What cannot be told is
