@@ -78,3 +78,7 @@ serverbench: ## what a write costs on the reference server, with a million tasks
 	@go test ./internal/serverbench -run '^TestFigures$$' -count=1 -v -rounds 5 -full | grep -E '^(figure|ok|FAIL|panic)'
 
 bench: serverbench
+
+.PHONY: e2e
+e2e: ## drive the inspector in a browser, with 100,000 writes stored, and take its screenshots
+	@cd e2e && go test . -count=1 -v -timeout 30m -full -pictures "$(CURDIR)/docs/images" | grep -vE '^(=== |    --- )'

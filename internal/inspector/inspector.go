@@ -88,7 +88,8 @@ func (i *Inspector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	// Without a referrer a browser sends the origin of a form as "null".
+	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	if i.Allow != nil && !i.Allow(r) {
 		h.Set("WWW-Authenticate", `Basic realm="memwrite inspector"`)

@@ -44,11 +44,9 @@
   stream.onerror = () => say("not live");
   document.addEventListener("visibilitychange", later);
 
-  // "/" goes to the search, as in other tools.
-  document.addEventListener("keydown", (e) => {
-    const search = document.getElementById("q");
-    if (e.key !== "/" || !search || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) return;
-    e.preventDefault();
-    search.focus();
-  });
+  // "/" goes to the search, as in other tools: when it is let go, so that it is
+  // not typed.
+  const slash = (e) => e.key === "/" && document.getElementById("q") && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
+  document.addEventListener("keydown", (e) => { if (slash(e)) e.preventDefault(); });
+  document.addEventListener("keyup", (e) => { if (slash(e)) document.getElementById("q").focus(); });
 })();
