@@ -24,6 +24,7 @@ type runner struct {
 
 	mu     sched.Lock // orders the heartbeat and the steps, which write the same row; held while the store writes
 	task   protocol.Task
+	doubt  bool // a write failed and may have been made: task is read again before the next
 	frozen bool // by a fault: the heartbeat stands still too
 }
 
@@ -137,23 +138,53 @@ func (r *runner) write(step func(protocol.Task) (protocol.WriteSet, error)) (pro
 	if r.ctx.Err() != nil {
 		return r.task, context.Cause(r.ctx)
 	}
+	if err := r.look(); err != nil {
+		return r.task, err
+	}
 	ws, err := step(r.task)
 	if err != nil {
 		return r.task, err
 	}
-	t, err := r.e.store.Apply(r.ctx, ws)
-	r.e.tellWritten(r.task, t, err)
-	if errors.Is(err, protocol.ErrStale) {
-		r.cancel(errLeaseLost)
-	}
-	if err != nil {
+	if err := r.apply(ws); err != nil {
 		return r.task, err
 	}
-	r.task = t
 	if ws.Transition != nil {
-		r.e.wakeups.Announce(t.ID)
+		r.e.wakeups.Announce(r.task.ID)
 	}
-	return t, nil
+	return r.task, nil
+}
+
+// look reads the task again after a write that may have been made although it
+// failed. It is called with mu held.
+func (r *runner) look() error {
+	if !r.doubt {
+		return nil
+	}
+	t, err := r.e.store.Task(r.ctx, r.task.ID)
+	if err != nil {
+		return err
+	}
+	if t.Lease.Token != r.task.Lease.Token {
+		r.cancel(errLeaseLost)
+		return errLeaseLost
+	}
+	r.task, r.doubt = t, false
+	return nil
+}
+
+// apply writes a set and takes what was written. It is called with mu held.
+func (r *runner) apply(ws protocol.WriteSet) error {
+	t, err := r.e.store.Apply(r.ctx, ws)
+	r.e.tellWritten(r.task, t, err)
+	switch {
+	case errors.Is(err, protocol.ErrStale):
+		r.cancel(errLeaseLost)
+	case err != nil:
+		r.doubt = true
+	default:
+		r.task = t
+	}
+	return err
 }
 
 // heartbeat keeps the lease until the runner ends.
@@ -194,11 +225,7 @@ func (r *runner) pass(p protocol.Point) error {
 		// The lease ends now; the runner goes on and finds out when it writes.
 		r.mu.Lock()
 		r.frozen = true
-		ws := protocol.Extend(r.task, 0, r.e.sched.Now())
-		t, err := r.e.store.Apply(r.ctx, ws)
-		if err == nil {
-			r.task = t
-		}
+		err := r.apply(protocol.Extend(r.task, 0, r.e.sched.Now()))
 		r.mu.Unlock()
 		if err == nil {
 			r.e.nudge()

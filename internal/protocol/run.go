@@ -52,8 +52,12 @@ func Claim(t Task, owner, token string, lease time.Duration, now time.Time) (ws 
 	return ws, true, true
 }
 
-// held is the condition of every write of a runner.
-func held(t *Task) Condition { return Condition{State: Running, Token: t.Lease.Token} }
+// held is the condition of every write of a runner: its lease, and the row it
+// has seen. The lease alone is not enough: a write whose answer was lost has
+// been made all the same, and the next one would write over it.
+func held(t *Task) Condition {
+	return Condition{State: Running, Token: t.Lease.Token, Version: t.Version}
+}
 
 // Extend moves the lease's end. A lease that is over but that nobody took is
 // the runner's still.
@@ -121,7 +125,7 @@ func Finish(t Task, now time.Time) (WriteSet, error) {
 		return WriteSet{}, broken("task %s has committed nothing", t.ID)
 	}
 	ws := finish(&t, now)
-	ws.If = Condition{State: Running, Token: ws.If.Token}
+	ws.If = Condition{State: Running, Token: ws.If.Token, Version: ws.If.Version}
 	return ws, nil
 }
 
