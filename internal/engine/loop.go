@@ -53,12 +53,18 @@ func (e *Engine) claim(limit int) (int, error) {
 	now := e.sched.Now()
 	token := e.random(12)
 	workspaces := map[string]protocol.Workspace{}
-	ours := map[string]bool{}
+	// By row and not by task: one look may end a task and then take up its
+	// projection.
+	type row struct {
+		id      string
+		version int64
+	}
+	ours := map[row]bool{}
 	found := map[string]protocol.Task{}
 	// One token serves a whole look: it is only ever compared within a task.
 	ts, err := e.store.Claim(e.ctx, now, limit, func(t protocol.Task) (protocol.WriteSet, bool) {
 		ws, claimed, write := protocol.Claim(t, e.name, token, e.limits.Lease, now)
-		ours[t.ID] = claimed
+		ours[row{t.ID, t.Version + 1}] = claimed
 		if e.observe != nil {
 			found[t.ID] = t
 		}
@@ -67,7 +73,7 @@ func (e *Engine) claim(limit int) (int, error) {
 	for _, t := range ts {
 		e.tellClaimed(found[t.ID], t)
 		e.waiters.wake(t.ID)
-		if !ours[t.ID] {
+		if !ours[row{t.ID, t.Version}] {
 			continue // ended by repair
 		}
 		w, ok := workspaces[t.Workspace]
