@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/server/internal/doc"
+)
+
+// Accept writes a new command, or finds its twin: the identity's row says which,
+// and takes over one whose window is over in the same statement.
+func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Task, bool, error) {
+	t := a.Task
+	doc.UTC(&t)
+	t.Version = 1
+	raw, err := doc.OfTask(&t)
+	if err != nil {
+		return protocol.Task{}, false, err
+	}
+	records, err := rowsOf(a.Records)
+	if err != nil {
+		return protocol.Task{}, false, err
+	}
+	graves, err := rowsOf(a.Tombstones)
+	if err != nil {
+		return protocol.Task{}, false, err
+	}
+	var twin *protocol.Task
+	err = s.write(ctx, func(x *tx) error {
+		twin = nil
+		if !t.Identity.Hash.IsZero() {
+			var err error
+			if twin, err = x.twin(&t, a.At); err != nil || twin != nil {
+				return err
+			}
+		}
+		if err := protocol.CheckTask(&t); err != nil {
+			return err
+		}
+		seq, err := x.insertTask(&t, string(raw))
+		if errors.Is(err, errForeign) {
+			return protocol.ErrNotFound // no such workspace
+		}
+		if err != nil {
+			return err
+		}
+		if !t.Identity.Hash.IsZero() {
+			if err := x.hold(&t, seq); err != nil {
+				return err
+			}
+		}
+		if err := x.bury(graves); err != nil {
+			return err
+		}
+		if err := x.post(a.Entries, t.ID, seq); err != nil {
+			return err
+		}
+		if err := x.insertRecords(records, seq); err != nil {
+			return err
+		}
+		for i := range a.Transitions {
+			if err := x.insertTransition(&a.Transitions[i], seq); err != nil {
+				return err
+			}
+		}
+		x.keep(&t, seq)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return protocol.Task{}, false, err
+	case twin != nil:
+		return *twin, true, nil
+	}
+	return t, false, nil
+}
+
+// twin is the task that holds the identity, unless its window is over.
+func (x *tx) twin(t *protocol.Task, at time.Time) (*protocol.Task, error) {
+	var raw []byte
+	var version int64
+	err := x.query(`SELECT t.doc, t.version FROM identity i JOIN task t ON t.seq = i.task
+		WHERE i.hash = ? AND (i.expires IS NULL OR i.expires > ?)`, []any{t.Identity.Hash[:], nanos(at)}, &raw, &version)
+	if errors.Is(err, protocol.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	got, err := doc.Task(raw, version)
+	if err != nil {
+		return nil, err
+	}
+	return &got, nil
+}
+
+// hold gives the identity to the task.
+func (x *tx) hold(t *protocol.Task, seq int64) error {
+	var expires any
+	if t.Identity.Window > 0 {
+		expires = nanos(t.CreatedAt.Add(t.Identity.Window))
+	}
+	_, err := x.exec(`INSERT INTO identity (hash, task, expires) VALUES (?, ?, ?)
+		ON CONFLICT (hash) DO UPDATE SET task = excluded.task, expires = excluded.expires`, t.Identity.Hash[:], seq, expires)
+	return err
+}
+
+func (x *tx) insertTask(t *protocol.Task, raw string) (seq int64, err error) {
+	res, err := x.exec(`INSERT INTO task (id, workspace, kind, state, version, token, due, created, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		t.ID, t.Workspace, string(t.Kind), string(t.State), t.Version, t.Lease.Token, due(t), nanos(t.CreatedAt), raw)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+func (x *tx) insertTransition(tr *protocol.Transition, task int64) error {
+	_, err := x.exec(`INSERT INTO transition (workspace, task, number, id, run, attempt, was, state, class, code, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		tr.Workspace, task, tr.Number, tr.ID, tr.Run, tr.Attempt, string(tr.From), string(tr.To), string(tr.Class), tr.Code, stamp(tr.At))
+	return err
+}
+
+// due is when somebody has to look at the task, or NULL.
+func due(t *protocol.Task) any {
+	if at, ok := t.Due(); ok {
+		return nanos(at)
+	}
+	return nil
+}
+
+// stamp is a time in a column that is only read.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func unstamp(s string) (time.Time, error) { return time.Parse(time.RFC3339Nano, s) }

@@ -1,0 +1,32 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+)
+
+// Hold keeps the writer until the returned function is called and so many
+// writes wait for it.
+func Hold(s *Store) (release func(waiting int)) {
+	held, free := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = s.queue.alone(context.Background(), func() error {
+			close(held)
+			<-free
+			return nil
+		})
+	}()
+	<-held
+	return func(waiting int) {
+		for {
+			s.queue.mu.Lock()
+			n := len(s.queue.waiting)
+			s.queue.mu.Unlock()
+			if n >= waiting {
+				close(free)
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+)
+
+// Post adds grants of one workspace.
+func (s *Store) Post(ctx context.Context, entries ...protocol.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Account.Workspace != entries[0].Account.Workspace {
+			return protocol.ErrNotFound
+		}
+	}
+	return s.write(ctx, func(x *tx) error {
+		var one int
+		if err := x.query(`SELECT 1 FROM workspace WHERE id = ?`, []any{entries[0].Account.Workspace}, &one); err != nil {
+			return err
+		}
+		return x.post(entries, "", 0)
+	})
+}
+
+// post adds entries and writes each account they move once. The row of the task
+// that most of them belong to is known.
+func (x *tx) post(entries []protocol.Entry, task string, seq int64) error {
+	var buf [4]protocol.Balance
+	moved := buf[:0]
+	for i := range entries {
+		e := &entries[i]
+		if e.Kind == protocol.Grant {
+			there, err := x.granted(e.ID)
+			if err != nil {
+				return err
+			}
+			if there {
+				continue
+			}
+		}
+		at := -1
+		for j := range moved {
+			if moved[j].Account == e.Account {
+				at = j
+			}
+		}
+		if at < 0 {
+			b, err := x.balance(e.Account)
+			if err != nil {
+				return err
+			}
+			moved = append(moved, b)
+			at = len(moved) - 1
+		}
+		b, err := moved[at].Apply(*e)
+		if err != nil {
+			return err
+		}
+		moved[at] = b
+		if err := x.insertEntry(e, task, seq); err != nil {
+			return err
+		}
+	}
+	for _, b := range moved {
+		if _, err := x.exec(`INSERT INTO balance (workspace, unit, period, granted, available, reserved, spent) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (workspace, unit, period) DO UPDATE SET
+			granted = excluded.granted, available = excluded.available, reserved = excluded.reserved, spent = excluded.spent`,
+			b.Account.Workspace, string(b.Account.Unit), b.Account.Period, b.Granted, b.Available, b.Reserved, b.Spent); err != nil {
+			return err
+		}
+		x.remember(b)
+	}
+	return nil
+}
+
+// granted says whether a grant is there already.
+func (x *tx) granted(id string) (bool, error) {
+	if x.grants[id] {
+		return true, nil
+	}
+	var one int
+	err := x.query(`SELECT 1 FROM entry WHERE id = ? AND kind = 'grant'`, []any{id}, &one)
+	if errors.Is(err, protocol.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		x.grants[id] = true // it was there before this transaction, or is asked for twice in it
+	}
+	return err == nil, err
+}
+
+func (x *tx) balance(a protocol.Account) (protocol.Balance, error) {
+	if b, ok := x.balances[a]; ok {
+		return b, nil
+	}
+	b := protocol.Balance{Account: a}
+	err := x.query(`SELECT granted, available, reserved, spent FROM balance WHERE workspace = ? AND unit = ? AND period = ?`,
+		[]any{a.Workspace, string(a.Unit), a.Period}, &b.Granted, &b.Available, &b.Reserved, &b.Spent)
+	if err != nil && !errors.Is(err, protocol.ErrNotFound) {
+		return b, err
+	}
+	return b, nil
+}
+
+// insertEntry adds one row. An ending finds the reservation it names, open or
+// not: that it ends once is the index's to say.
+func (x *tx) insertEntry(e *protocol.Entry, known string, seq int64) error {
+	var task, ends any
+	if e.Kind != protocol.Grant {
+		if e.TaskID != known {
+			if err := x.query(`SELECT seq FROM task WHERE id = ?`, []any{e.TaskID}, &seq); err != nil {
+				return noReservation(e, err)
+			}
+		}
+		task = seq
+		if e.Kind != protocol.Reserve {
+			var reservation, amount int64
+			var id string
+			err := x.query(`SELECT seq, id, amount FROM entry WHERE task = ? AND run = ? AND kind = 'reserve'`, []any{seq, e.Run}, &reservation, &id, &amount)
+			if err == nil && (id != e.Of || amount != e.Amount) {
+				err = protocol.ErrNotFound
+			}
+			if err != nil {
+				return noReservation(e, err)
+			}
+			ends = reservation
+		}
+	}
+	_, err := x.exec(`INSERT INTO entry (id, workspace, unit, period, kind, amount, task, run, ends, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, e.Account.Workspace, string(e.Account.Unit), e.Account.Period, string(e.Kind), e.Amount, task, e.Run, ends, stamp(e.At))
+	return err
+}
+
+func noReservation(e *protocol.Entry, err error) error {
+	if errors.Is(err, protocol.ErrNotFound) {
+		return fmt.Errorf("%w: entry %s ends no reservation", protocol.ErrInvariant, e.ID)
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+// Package sqlite keeps everything in one SQLite file: the store of a single
+// machine. A write is on the disk before it is answered.
+//
+// One connection writes, under group commit: writes that wait for each other
+// share a transaction, and so a sync, each with a savepoint of its own, so that
+// one that is refused does not take its neighbours with it. Other connections
+// read, each at a moment of its own.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/server/internal/doc"
+)
+
+// Store is a protocol.Store on one file, which it has for itself.
+type Store struct {
+	path    string
+	lock    *os.File
+	readers *sql.DB
+	db      *sql.DB // of the writer; its one connection is conn
+	conn    *sql.Conn
+
+	queue queue
+	tx    tx // the writer's; held by whoever leads a group
+
+	mu       sync.Mutex
+	prepared map[string]*sql.Stmt // of the readers
+}
+
+var _ protocol.Store = (*Store)(nil)
+
+// Options settle how a store is opened.
+type Options struct {
+	// FirstNumber is the first number given to a MemorySync record of a new
+	// file; 1.
+	FirstNumber int64
+	// SkipCheck leaves out the integrity check, which reads the whole file.
+	SkipCheck bool
+	// Readers is how many reads run at once; 4.
+	Readers int
+	// VFS is the name of a registered SQLite VFS; the operating system's.
+	VFS string
+}
+
+// Open opens the file, or makes it with its folder, and brings it to the schema
+// of this version. The error says what to do: another process has the file, it
+// was written by a newer version, the disk is read-only or full, or the file is
+// damaged. Options are the zero value for their defaults.
+func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, opening(path, err)
+	}
+	lock, err := acquire(path + ".lock")
+	if err != nil {
+		return nil, opening(path, err)
+	}
+	s := &Store{path: path, lock: lock, prepared: map[string]*sql.Stmt{}}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+			err = opening(path, err)
+		}
+	}()
+	// The file holds memory text: it is made for its owner alone.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	if s.db, err = sql.Open("sqlite", dsn(path, o.VFS,
+		"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "secure_delete(ON)",
+		"temp_store(MEMORY)", "cache_size(-65536)", "wal_autocheckpoint(4000)")); err != nil {
+		return nil, err
+	}
+	s.db.SetMaxOpenConns(1)
+	if !o.SkipCheck {
+		if err := check(ctx, s.db); err != nil {
+			return nil, err
+		}
+	}
+	if err := migrate(ctx, s.db); err != nil {
+		return nil, err
+	}
+	if o.FirstNumber > 1 {
+		if _, err := s.db.ExecContext(ctx, `UPDATE number SET last = ? WHERE last = 0`, o.FirstNumber-1); err != nil {
+			return nil, err
+		}
+	}
+	if s.conn, err = s.db.Conn(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.durable(ctx); err != nil {
+		return nil, err
+	}
+	s.tx = newTx(s.conn)
+	if s.readers, err = sql.Open("sqlite", dsn(path, o.VFS, "busy_timeout(2000)", "query_only(ON)", "temp_store(MEMORY)")); err != nil {
+		return nil, err
+	}
+	if o.Readers <= 0 {
+		o.Readers = 4
+	}
+	s.readers.SetMaxOpenConns(o.Readers)
+	s.readers.SetMaxIdleConns(o.Readers)
+	return s, nil
+}
+
+// durable asserts that a commit is on the disk when it returns, and that what
+// is deleted is overwritten.
+func (s *Store) durable(ctx context.Context) error {
+	var journal string
+	var synchronous, secure int
+	if err := s.conn.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&journal); err != nil {
+		return err
+	}
+	if err := s.conn.QueryRowContext(ctx, `PRAGMA synchronous`).Scan(&synchronous); err != nil {
+		return err
+	}
+	if err := s.conn.QueryRowContext(ctx, `PRAGMA secure_delete`).Scan(&secure); err != nil {
+		return err
+	}
+	if journal != "wal" || synchronous < 2 || secure != 1 {
+		return fmt.Errorf("the file cannot be written safely here: journal_mode %s, synchronous %d, secure_delete %d", journal, synchronous, secure)
+	}
+	return nil
+}
+
+// Close lets the writes that were begun end, folds the log into the file and
+// gives the file back. A second call does nothing.
+func (s *Store) Close() error {
+	if !s.queue.close() {
+		return nil
+	}
+	var errs []error
+	if s.readers != nil {
+		errs = append(errs, s.readers.Close())
+	}
+	if s.conn != nil {
+		if _, err := s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+			errs = append(errs, failed(err))
+		}
+		errs = append(errs, s.conn.Close())
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	errs = append(errs, s.lock.Close())
+	return errors.Join(errs...)
+}
+
+// Checkpoint folds the log into the file and empties it, so that what was
+// redacted is in neither. It gives up for now, with ErrUnavailable, when
+// readers hold on to the log.
+func (s *Store) Checkpoint(ctx context.Context) error {
+	return s.queue.alone(ctx, func() error {
+		var busy, log, moved int
+		if err := s.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved); err != nil {
+			return failed(err)
+		}
+		if busy != 0 {
+			return fmt.Errorf("%w: a reader holds on to the log", protocol.ErrUnavailable)
+		}
+		return nil
+	})
+}
+
+// PutWorkspace makes or changes a workspace.
+func (s *Store) PutWorkspace(ctx context.Context, w protocol.Workspace) error {
+	raw, err := doc.OfWorkspace(w)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(x *tx) error {
+		_, err := x.exec(`INSERT INTO workspace (id, doc) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`, w.ID, string(raw))
+		return err
+	})
+}
+
+// Allot gives the next n numbers.
+func (s *Store) Allot(ctx context.Context, n int) (first int64, err error) {
+	err = s.write(ctx, func(x *tx) error {
+		return x.query(`UPDATE number SET last = last + ? RETURNING last - ?1 + 1`, []any{n}, &first)
+	})
+	return first, err
+}
+
+// nanos is a time as a column orders it. What is too far away for it, as a
+// record that is kept for 300 years, is as far as it goes.
+func nanos(t time.Time) int64 {
+	switch y := t.Year(); {
+	case y < 1678:
+		return math.MinInt64
+	case y > 2261:
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
