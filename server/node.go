@@ -16,6 +16,7 @@ import (
 	"github.com/memwrite/memwrite-go/internal/backend"
 	"github.com/memwrite/memwrite-go/internal/engine"
 	"github.com/memwrite/memwrite-go/internal/extract"
+	"github.com/memwrite/memwrite-go/internal/inspector"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/service"
@@ -38,6 +39,15 @@ type Options struct {
 	Limits    engine.Limits
 	Service   service.Options
 	Log       *slog.Logger // none
+
+	// Inspect serves the inspector's page under /_inspector/, to browsers on
+	// this machine; InspectorToken lets others in who give it as the password.
+	Inspect        bool
+	InspectorToken string
+	// Metrics serves /metrics for Prometheus, without a key.
+	Metrics bool
+	// Observe is told of every step of a write; it must not block.
+	Observe func(protocol.Step)
 }
 
 // Node is one running server: many of them may share a store that allows it.
@@ -46,6 +56,9 @@ type Node struct {
 	engine  *engine.Engine
 	service *service.Service
 	log     *slog.Logger
+	watch   *watch
+	inspect bool
+	metrics bool
 	closing atomic.Bool
 	once    sync.Once
 }
@@ -69,10 +82,16 @@ func New(ctx context.Context, o Options) (*Node, error) {
 			return nil, err
 		}
 	}
-	n := &Node{store: o.Store, log: o.Log}
+	n := &Node{store: o.Store, log: o.Log, watch: newWatch(o), inspect: o.Inspect, metrics: o.Metrics}
 	n.engine = engine.New(engine.Config{
 		Store: o.Store, Scheduler: o.Scheduler, Extractor: o.Extractor, Comparer: o.Comparer, Projector: o.Projector,
 		Wakeups: o.Wakeups, Faults: o.Faults, Limits: o.Limits,
+		Observe: func(s protocol.Step) {
+			n.watch.observe(s)
+			if o.Observe != nil {
+				o.Observe(s)
+			}
+		},
 		OnError: func(err error) { o.Log.Error("a step could not be made", "error", err) },
 	})
 	n.service = service.New(backend.New(n.engine, o.Scheduler), service.NewKeys(o.Keys...), o.Scheduler, extract.LowValue, o.Service)
@@ -85,6 +104,12 @@ func (n *Node) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", n.ready)
+	if n.metrics {
+		mux.Handle("GET /metrics", n.watch.metrics)
+	}
+	if n.inspect {
+		mux.Handle(inspector.Root, n.watch.inspector)
+	}
 	mux.Handle("/", n.service)
 	return mux
 }
@@ -128,6 +153,7 @@ func (n *Node) Serve(ctx context.Context, l net.Listener, grace time.Duration) e
 	case <-ctx.Done():
 	}
 	n.closing.Store(true)
+	n.watch.inspector.Close()
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	err := srv.Shutdown(stop)

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"context"
 	"embed"
 	"io/fs"
 	"net/http"
@@ -53,8 +54,14 @@ type Request struct {
 // Inspector answers everything under Root. It is safe for concurrent use.
 type Inspector struct {
 	Config
-	mux *http.ServeMux
+	mux    *http.ServeMux
+	closed context.Context
+	close  context.CancelFunc
 }
+
+// Close ends the live streams, those to come as well. A second call does
+// nothing.
+func (i *Inspector) Close() { i.close() }
 
 //go:embed static
 var static embed.FS
@@ -62,6 +69,7 @@ var static embed.FS
 // New makes an inspector.
 func New(c Config) *Inspector {
 	i := &Inspector{Config: c, mux: http.NewServeMux()}
+	i.closed, i.close = context.WithCancel(context.Background())
 	files, _ := fs.Sub(static, "static")
 	i.mux.Handle("GET "+Root+"static/", http.StripPrefix(Root+"static/", http.FileServerFS(files)))
 	i.mux.HandleFunc("GET "+Root+"{$}", i.writes)

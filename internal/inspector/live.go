@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -27,16 +28,19 @@ func (i *Inspector) live(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(i.closed, cancel)()
 	ch, stop := i.Watch.listen()
 	defer stop()
 	for {
 		if _, err := w.Write([]byte("data: tick\n\n")); err != nil || out.Flush() != nil {
 			return
 		}
-		if sched.Sleep(r.Context(), i.Streams, pace) != nil {
+		if sched.Sleep(ctx, i.Streams, pace) != nil {
 			return
 		}
-		if err := i.Streams.Wait(r.Context(), beat, ch); err != nil && !errors.Is(err, sched.ErrElapsed) {
+		if err := i.Streams.Wait(ctx, beat, ch); err != nil && !errors.Is(err, sched.ErrElapsed) {
 			return
 		}
 	}
