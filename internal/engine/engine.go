@@ -68,7 +68,7 @@ type Engine struct {
 	extract  protocol.Extractor
 	compare  protocol.Comparer
 	project  protocol.Projector
-	wakeups  protocol.Wakeups
+	wakeups  protocol.Wakeups // nil: nobody else is to be told
 	faults   protocol.Faults
 	limits   Limits
 	onError  func(error)
@@ -78,7 +78,9 @@ type Engine struct {
 	waiters  waiters
 
 	mu      sync.Mutex
-	busy    int // claims out and runs going on
+	busy    int  // claims out and runs going on
+	behind  bool // tasks may be due that no runner was free for
+	running []*runner
 	started bool
 	closed  bool
 	alive   int           // goroutines of the engine
@@ -92,12 +94,12 @@ type Engine struct {
 func New(c Config) *Engine {
 	e := &Engine{store: c.Store, sched: c.Scheduler, extract: c.Extractor, compare: c.Comparer, project: c.Projector,
 		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, observe: c.Observe, dispatch: make(chan struct{}, 1), idle: make(chan struct{})}
-	if e.wakeups == nil {
-		e.wakeups = &local{}
-	}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.name = "runner_" + e.random(8)
-	e.stop = e.wakeups.Listen(e.awake)
+	e.stop = func() {}
+	if e.wakeups != nil {
+		e.stop = e.wakeups.Listen(e.awake)
+	}
 	return e
 }
 
@@ -111,6 +113,7 @@ func (e *Engine) Start() {
 	}
 	e.started = true
 	e.launch(e.loop)
+	e.launch(e.beats)
 }
 
 // Close stops runners where they stand, as a crash would, waits for them and

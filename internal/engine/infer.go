@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
-	"github.com/memwrite/memwrite-go/internal/sched"
 )
 
 // errSlow is the cause an extractor's context ends with when its time is up.
@@ -20,8 +19,8 @@ func (r *runner) infer() ([]protocol.Fact, error) {
 	if f := r.e.at(protocol.Inference, t); f.Act == protocol.FailWith {
 		return nil, f.Failure
 	}
-	ctx, cancel := r.e.sched.WithTimeout(r.ctx, r.e.limits.InferenceTimeout, errSlow)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
 	var facts []protocol.Fact
 	var err error
 	done := make(chan struct{})
@@ -36,7 +35,8 @@ func (r *runner) infer() ([]protocol.Fact, error) {
 		}()
 		facts, err = r.e.extract.Extract(ctx, protocol.InputOf(t))
 	})
-	if r.e.sched.Wait(ctx, sched.Forever, done) != nil {
+	if werr := r.e.sched.Wait(r.ctx, r.e.limits.InferenceTimeout, done); werr != nil {
+		cancel(errSlow)
 		return nil, classify(r.ctx, errSlow)
 	}
 	if err != nil {

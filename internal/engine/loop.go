@@ -19,6 +19,9 @@ func (e *Engine) loop() {
 			if n > 0 && err == nil {
 				continue // there may be more, as long as a runner is free
 			}
+			e.mu.Lock()
+			e.behind = false
+			e.mu.Unlock()
 		}
 		err := e.sched.Wait(e.ctx, e.pause(free), e.dispatch)
 		if err != nil && !errors.Is(err, sched.ErrElapsed) {
@@ -27,10 +30,13 @@ func (e *Engine) loop() {
 	}
 }
 
+// free is how many runners are; with none, what is due stays behind.
 func (e *Engine) free() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.limits.Runners - e.busy
+	n := e.limits.Runners - e.busy
+	e.behind = e.behind || n <= 0
+	return n
 }
 
 // pause is how long nothing is to be done, unless something wakes the loop.
@@ -72,7 +78,7 @@ func (e *Engine) claim(limit int) (int, error) {
 	})
 	for _, t := range ts {
 		e.tellClaimed(found[t.ID], t)
-		e.waiters.wake(t.ID)
+		e.moved(t)
 		if !ours[row{t.ID, t.Version}] {
 			continue // ended by repair
 		}
@@ -98,6 +104,42 @@ func (e *Engine) claim(limit int) (int, error) {
 func (e *Engine) release() {
 	e.mu.Lock()
 	e.busy--
+	behind := e.behind
 	e.mu.Unlock()
-	e.nudge()
+	if behind {
+		e.nudge()
+	}
+}
+
+// take gives a task that was just accepted to a runner of this process, unless
+// none is free or older tasks may be waiting for one. What it does not claim is
+// left to the loop.
+func (e *Engine) take(t protocol.Task, w protocol.Workspace) bool {
+	e.mu.Lock()
+	if !e.started || e.closed || e.behind || e.busy >= e.limits.Runners {
+		e.mu.Unlock()
+		return false
+	}
+	e.busy++
+	e.launch(func() {
+		defer e.release()
+		now := e.sched.Now()
+		ws, claimed, _ := protocol.Claim(t, e.name, e.random(12), e.limits.Lease, now)
+		if !claimed {
+			e.lag() // the clock went back
+			return
+		}
+		got, err := e.store.Apply(e.ctx, ws)
+		switch {
+		case err == nil:
+			e.tellClaimed(t, got)
+			e.moved(got)
+			e.run(got, w)
+		case !errors.Is(err, protocol.ErrStale): // stale: somebody was faster
+			e.failed(err)
+			e.lag()
+		}
+	})
+	e.mu.Unlock()
+	return true
 }

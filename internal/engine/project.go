@@ -37,7 +37,7 @@ func (e *Engine) projectRecords(ctx context.Context, t protocol.Task) error {
 
 // repairProjection is another try for a task that SUCCEEDED without one. When
 // it fails the claim has set the time of the next.
-func (e *Engine) repairProjection(ctx context.Context, t protocol.Task) {
+func (e *Engine) repairProjection(ctx context.Context, t protocol.Task) bool {
 	err := e.projectRecords(ctx, t)
 	if err == nil {
 		var after protocol.Task
@@ -48,4 +48,5 @@ func (e *Engine) repairProjection(ctx context.Context, t protocol.Task) {
 	if err != nil && !errors.As(err, &f) && !errors.Is(err, protocol.ErrStale) {
 		e.failed(err)
 	}
+	return err == nil
 }

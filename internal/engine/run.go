@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
@@ -26,6 +27,8 @@ type runner struct {
 	task   protocol.Task
 	doubt  bool // a write failed and may have been made: task is read again before the next
 	frozen bool // by a fault: the heartbeat stands still too
+
+	beat time.Time // when the lease is extended next; of the engine's lock
 }
 
 // run makes one attempt. Whatever it may not write any more is left to who
@@ -38,9 +41,8 @@ func (e *Engine) run(t protocol.Task, w protocol.Workspace) {
 	ctx, cancel := context.WithCancelCause(e.ctx)
 	defer cancel(nil)
 	r := &runner{e: e, w: w, ctx: ctx, cancel: cancel, mu: sched.NewLock(e.sched), task: t}
-	if !e.spawn(r.heartbeat) {
-		return
-	}
+	e.enlist(r)
+	defer e.dismiss(r)
 	err := r.attempt()
 	var f *protocol.Failure
 	switch {
@@ -149,7 +151,7 @@ func (r *runner) write(step func(protocol.Task) (protocol.WriteSet, error)) (pro
 		return r.task, err
 	}
 	if ws.Transition != nil {
-		r.e.wakeups.Announce(r.task.ID)
+		r.e.moved(r.task)
 	}
 	return r.task, nil
 }
@@ -185,27 +187,6 @@ func (r *runner) apply(ws protocol.WriteSet) error {
 		r.task = t
 	}
 	return err
-}
-
-// heartbeat keeps the lease until the runner ends.
-func (r *runner) heartbeat() {
-	for sched.Sleep(r.ctx, r.e.sched, r.e.limits.Heartbeat) == nil {
-		r.mu.Lock()
-		still := r.frozen || r.task.State != protocol.Running
-		r.mu.Unlock()
-		if still {
-			continue
-		}
-		_, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) {
-			if t.State != protocol.Running {
-				return protocol.WriteSet{}, context.Canceled
-			}
-			return protocol.Extend(t, r.e.limits.Lease, r.e.sched.Now()), nil
-		})
-		if err != nil && !errors.Is(err, protocol.ErrStale) && r.ctx.Err() == nil {
-			r.e.failed(err) // the next beat may get through
-		}
-	}
 }
 
 // pass goes through a named point, where a fault may wait.

@@ -64,10 +64,11 @@ func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Co
 		e.tell(protocol.StepAccepted, t)
 		if t.State.Terminal() {
 			e.tellWritten(protocol.Task{}, t, nil)
-			e.repairProjection(ctx, t) // a failure leaves it to the loop
-			e.nudge()
+			if !e.repairProjection(ctx, t) {
+				e.nudge() // the loop tries again
+			}
 		} else {
-			e.announceNew(t)
+			e.deliver(t, w)
 		}
 		return Submitted{Task: t}, nil
 	}
@@ -77,7 +78,7 @@ func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Co
 	}
 	e.tell(protocol.StepReplayed, t)
 	if !t.State.Terminal() {
-		e.wakeups.Announce(t.ID) // a lost delivery costs less when its twin comes
+		e.announce(t) // a lost delivery costs less when its twin comes
 	}
 	return Submitted{Task: t, Replayed: true}, nil
 }
@@ -85,10 +86,10 @@ func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Co
 // Await gives the task once until is true of it, or as it stands after most or
 // when ctx is done; only then is the error not nil: sched.ErrElapsed, the cause
 // of ctx, or ErrClosed. It sleeps until the task moves. Nobody's going away
-// cancels the task.
+// cancels the task. until is called from any goroutine and must not block.
 func (e *Engine) Await(ctx context.Context, workspace, id string, most time.Duration, until func(protocol.Task) bool) (protocol.Task, error) {
-	ch := e.waiters.add(id)
-	defer e.waiters.remove(id, ch)
+	x := e.waiters.add(id, until)
+	defer e.waiters.remove(id, x)
 	end := e.sched.Now().Add(most)
 	for {
 		t, err := e.Task(ctx, workspace, id)
@@ -104,7 +105,7 @@ func (e *Engine) Await(ctx context.Context, workspace, id string, most time.Dura
 		}
 		// The look every so often is for a wake-up that never came: the task
 		// may have been ended by another process.
-		if err := e.sched.Wait(ctx, min(left, e.limits.RepairEvery), ch); err != nil && !errors.Is(err, sched.ErrElapsed) {
+		if err := e.sched.Wait(ctx, min(left, e.limits.RepairEvery), x.signal); err != nil && !errors.Is(err, sched.ErrElapsed) {
 			return t, err
 		}
 	}
@@ -139,7 +140,7 @@ func (e *Engine) Redrive(ctx context.Context, workspace, id string) (protocol.Ta
 		}
 		if err == nil {
 			e.tell(protocol.StepRedriven, t)
-			e.announceNew(t)
+			e.deliver(t, w)
 		}
 		return t, err
 	}

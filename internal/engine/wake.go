@@ -9,42 +9,20 @@ import (
 	"github.com/memwrite/memwrite-go/internal/sched"
 )
 
-// local is wake-ups inside one process.
-type local struct {
-	mu   sync.RWMutex
-	next int
-	to   map[int]func(string)
-}
-
-func (l *local) Announce(id string) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, f := range l.to {
-		f(id)
-	}
-}
-
-func (l *local) Listen(f func(string)) func() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.to == nil {
-		l.to = map[int]func(string){}
-	}
-	n := l.next
-	l.next++
-	l.to[n] = f
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.to, n)
-	}
-}
-
-// awake is what an announcement does here: one more look for due work, and a
-// look by whoever waits for this task.
+// awake is what an announcement of another process does here: one more look for
+// due work, and a look by whoever waits for this task.
 func (e *Engine) awake(id string) {
-	e.nudge()
 	e.waiters.wake(id)
+	e.lag()
+}
+
+// lag is called when there may be due work: the loop looks for it, and until it
+// has, a new task does not go past it.
+func (e *Engine) lag() {
+	e.mu.Lock()
+	e.behind = true
+	e.mu.Unlock()
+	e.nudge()
 }
 
 func (e *Engine) nudge() {
@@ -54,23 +32,46 @@ func (e *Engine) nudge() {
 	}
 }
 
-// announceNew tells runners of a task that was accepted or redriven. This is
-// the delivery that may be lost, doubled or late.
-func (e *Engine) announceNew(t protocol.Task) {
+// moved tells those who wait for a task that it is another now, and the loop if
+// there is something to do for it later.
+func (e *Engine) moved(t protocol.Task) {
+	e.waiters.moved(t)
+	if e.wakeups != nil {
+		e.wakeups.Announce(t.ID)
+	}
+	if _, ok := t.Due(); ok && t.State != protocol.Running {
+		e.nudge()
+	}
+}
+
+// deliver hands a task that was accepted or redriven to a runner: to a free one
+// of this process at once, which then claims it, else to whoever comes first.
+// This is the delivery that may be lost, doubled or late.
+func (e *Engine) deliver(t protocol.Task, w protocol.Workspace) {
 	switch f := e.at(protocol.Wakeup, t); f.Act {
 	case protocol.Lose:
 		return
 	case protocol.Double:
-		e.wakeups.Announce(t.ID)
+		e.announce(t)
 	case protocol.Delay:
 		e.spawn(func() {
 			if sched.Sleep(e.ctx, e.sched, time.Duration(f.Delay)) == nil {
-				e.wakeups.Announce(t.ID)
+				e.announce(t)
 			}
 		})
 		return
 	}
-	e.wakeups.Announce(t.ID)
+	if !e.take(t, w) {
+		e.announce(t)
+	}
+}
+
+// announce tells the loops of all processes that a task is due.
+func (e *Engine) announce(t protocol.Task) {
+	e.lag()
+	if e.wakeups != nil {
+		e.wakeups.Announce(t.ID)
+	}
 }
 
 func (e *Engine) at(p protocol.Point, t protocol.Task) protocol.Fault {
@@ -83,24 +84,29 @@ func (e *Engine) at(p protocol.Point, t protocol.Task) protocol.Fault {
 // waiters are those who wait for a task to move, each with one buffered signal.
 type waiters struct {
 	mu sync.Mutex
-	by map[string][]chan struct{}
+	by map[string][]*waiter
 }
 
-func (w *waiters) add(id string) chan struct{} {
-	ch := make(chan struct{}, 1)
+type waiter struct {
+	signal chan struct{}
+	until  func(protocol.Task) bool
+}
+
+func (w *waiters) add(id string, until func(protocol.Task) bool) *waiter {
+	x := &waiter{make(chan struct{}, 1), until}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.by == nil {
-		w.by = map[string][]chan struct{}{}
+		w.by = map[string][]*waiter{}
 	}
-	w.by[id] = append(w.by[id], ch)
-	return ch
+	w.by[id] = append(w.by[id], x)
+	return x
 }
 
-func (w *waiters) remove(id string, ch chan struct{}) {
+func (w *waiters) remove(id string, x *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rest := slices.DeleteFunc(w.by[id], func(c chan struct{}) bool { return c == ch })
+	rest := slices.DeleteFunc(w.by[id], func(y *waiter) bool { return x == y })
 	if len(rest) == 0 {
 		delete(w.by, id)
 		return
@@ -108,25 +114,39 @@ func (w *waiters) remove(id string, ch chan struct{}) {
 	w.by[id] = rest
 }
 
+func (x *waiter) wake() {
+	select {
+	case x.signal <- struct{}{}:
+	default:
+	}
+}
+
+// wake lets everybody who waits for a task look at it.
 func (w *waiters) wake(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, ch := range w.by[id] {
-		select {
-		case ch <- struct{}{}:
-		default:
+	for _, x := range w.by[id] {
+		x.wake()
+	}
+}
+
+// moved is wake for those to whom it matters what the task is now.
+func (w *waiters) moved(t protocol.Task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.by[t.ID] {
+		if x.until(t) {
+			x.wake()
 		}
 	}
 }
 
 func (w *waiters) wakeAll() {
 	w.mu.Lock()
-	ids := make([]string, 0, len(w.by))
-	for id := range w.by {
-		ids = append(ids, id)
-	}
-	w.mu.Unlock()
-	for _, id := range ids {
-		w.wake(id)
+	defer w.mu.Unlock()
+	for _, xs := range w.by {
+		for _, x := range xs {
+			x.wake()
+		}
 	}
 }
