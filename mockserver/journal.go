@@ -72,24 +72,34 @@ func (r Request) line() string {
 // maxJournal bounds what a long-lived server keeps; the oldest go first.
 const maxJournal = 10_000
 
+// journal is a ring of the newest requests.
 type journal struct {
 	mu      sync.Mutex
 	seq     int
-	entries []*Request
+	entries []*entry
+	next    int // where the ring goes on once it is full
+}
+
+// entry is a request whose identity is read off it when somebody asks.
+type entry struct {
+	Request
+	identified bool
 }
 
 // open notes a request when it arrives, so that one that is never answered is
 // in the journal too.
-func (j *journal) open(r *Request) *Request {
+func (j *journal) open(e *entry) *entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.seq++
-	r.Seq = j.seq
-	if len(j.entries) >= maxJournal {
-		j.entries = slices.Delete(j.entries, 0, 1)
+	e.Seq = j.seq
+	if len(j.entries) < maxJournal {
+		j.entries = append(j.entries, e)
+		return e
 	}
-	j.entries = append(j.entries, r)
-	return r
+	j.entries[j.next] = e
+	j.next = (j.next + 1) % maxJournal
+	return e
 }
 
 // change edits an open entry.
@@ -99,16 +109,32 @@ func (j *journal) change(edit func()) {
 	edit()
 }
 
+// identity is what makes an entry recognisable.
+func (j *journal) identity(e *entry) Identity {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return e.identity()
+}
+
+func (e *entry) identity() Identity {
+	if !e.identified {
+		e.Identity, e.identified = identify(&e.Request), true
+	}
+	return e.Identity
+}
+
 func (j *journal) all() []Request { return j.latest(maxJournal) }
 
 // latest is the newest n requests, oldest first.
 func (j *journal) latest(n int) []Request {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	entries := j.entries[max(len(j.entries)-n, 0):]
-	out := make([]Request, len(entries))
-	for i, e := range entries {
-		out[i] = *e
+	all := len(j.entries)
+	out := make([]Request, min(n, all))
+	for i := range out {
+		e := j.entries[(j.next+all-len(out)+i)%all]
+		e.identity()
+		out[i] = e.Request
 		out[i].Header = e.Header.Clone()
 		out[i].Body = slices.Clone(e.Body)
 		out[i].AnswerBody = slices.Clone(e.AnswerBody)
@@ -119,11 +145,11 @@ func (j *journal) latest(n int) []Request {
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.entries = nil
+	j.entries, j.next = nil, 0
 }
 
 // identify reads the identity off a request. A body that is no JSON has none.
-func identify(r *http.Request, body []byte) Identity {
+func identify(r *Request) Identity {
 	if key := strings.TrimSpace(r.Header.Get("Idempotency-Key")); key != "" {
 		return Identity{IdempotencyKey: key}
 	}
@@ -135,10 +161,10 @@ func identify(r *http.Request, body []byte) Identity {
 		Speaker    string `json:"speaker"`
 		OccurredAt string `json:"occurred_at"`
 	}
-	if len(body) == 0 || json.Unmarshal(body, &b) != nil {
+	if len(r.Body) == 0 || json.Unmarshal(r.Body, &b) != nil {
 		return Identity{}
 	}
-	if strings.HasSuffix(r.URL.Path, "/add_turn") {
+	if strings.HasSuffix(r.Path, "/add_turn") {
 		return Identity{Turn: b.Text, TurnTenant: b.Tenant, TurnUser: b.User, TurnSpeaker: b.Speaker, OccurredAt: b.OccurredAt}
 	}
 	return Identity{ClientRef: b.ClientRef}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -37,31 +38,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.inspector.ServeHTTP(w, r)
 		return
 	}
-	ahead, readErr := io.ReadAll(io.LimitReader(r.Body, maxJournaled))
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(ahead), failing{readErr, r.Body}), r.Body}
-
-	identity := identify(r, ahead)
-	header := r.Header.Clone()
-	header.Del("Authorization")
-	header.Del("X-API-Key")
-	entry := s.journal.open(&Request{
+	body := readAhead(r)
+	r.Body = body
+	entry := s.journal.open(&entry{Request: Request{
 		At: s.clock.Now(), Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery,
-		Header: header, Body: ahead, Identity: identity,
-	})
+		Header: withoutSecrets(r.Header), Body: body.ahead,
+	}})
 	matches := func(f *Fault) bool {
-		return (f.Key == "" || f.Key == identity.String()) && (f.Route == "" || f.Route == entry.Route())
+		return (f.Key == "" || f.Key == s.journal.identity(entry).String()) && (f.Route == "" || f.Route == entry.Route())
 	}
 	if a := s.faults.strike(matches, Reset, Status, IdempotencyIncomplete, ReservationInProgress); a != nil {
 		s.before(w, r, entry, a)
 		return
 	}
 
-	out := &buffered{header: http.Header{}}
+	out := &buffered{header: w.Header()}
 	s.svc.ServeHTTP(out, r)
-	s.journal.change(func() { entry.Status, entry.AnswerBody = out.status, bytes.Clone(out.body.Bytes()) })
+	s.journal.change(func() { entry.Status, entry.AnswerBody = out.status, out.body.Bytes() })
 	if r.Context().Err() != nil {
 		s.journal.change(func() { entry.Dropped = true })
 		panic(http.ErrAbortHandler)
@@ -73,25 +66,69 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	// A caller that is still sending a body that was refused would see a reset
 	// in place of the answer, so the rest is read, up to a bound. The read
 	// timeout bounds it in time.
-	_, _ = io.CopyN(io.Discard, r.Body, maxDrained)
+	if !body.whole {
+		_, _ = io.CopyN(io.Discard, r.Body, maxDrained)
+	}
 	out.send(w, -1)
 }
 
-// failing goes on with a body after the part that was read ahead.
-type failing struct {
-	err  error
-	rest io.Reader
+// withoutSecrets is what the journal keeps of a header. The values are shared:
+// nobody changes them.
+func withoutSecrets(h http.Header) http.Header {
+	out := make(http.Header, len(h))
+	for k, v := range h {
+		if k != "Authorization" && k != "X-Api-Key" {
+			out[k] = v
+		}
+	}
+	return out
 }
 
-func (f failing) Read(p []byte) (int, error) {
-	if f.err != nil {
-		return 0, f.err
-	}
-	return f.rest.Read(p)
+// aheadBody is a request's body, of which the first part has been read.
+type aheadBody struct {
+	ahead []byte
+	at    int
+	err   error // that ended the reading ahead, after what is there
+	whole bool  // there is no more
+	rest  io.ReadCloser
 }
+
+// readAhead reads up to maxJournaled bytes of a body.
+func readAhead(r *http.Request) *aheadBody {
+	b := &aheadBody{rest: r.Body}
+	if n := r.ContentLength; n > 0 && n <= maxJournaled {
+		b.ahead = make([]byte, n)
+		var got int
+		if got, b.err = io.ReadFull(r.Body, b.ahead); b.err == nil {
+			b.whole = true
+		} else {
+			b.ahead = b.ahead[:got]
+		}
+		return b
+	}
+	b.ahead, b.err = io.ReadAll(io.LimitReader(r.Body, maxJournaled))
+	b.whole = b.err == nil && len(b.ahead) < maxJournaled
+	return b
+}
+
+func (b *aheadBody) Read(p []byte) (int, error) {
+	switch {
+	case b.at < len(b.ahead):
+		n := copy(p, b.ahead[b.at:])
+		b.at += n
+		return n, nil
+	case b.err != nil:
+		return 0, b.err
+	case b.whole:
+		return 0, io.EOF
+	}
+	return b.rest.Read(p)
+}
+
+func (b *aheadBody) Close() error { return b.rest.Close() }
 
 // before answers in the service's place.
-func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *Request, a *Armed) {
+func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *entry, a *Armed) {
 	f := a.fault
 	s.journal.change(func() { entry.Fault = f.Kind; entry.Dropped = f.Kind == Reset })
 	status, code, message := http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "the service is away"
@@ -145,7 +182,7 @@ func faultBody(path string, status int, code, message, retryAfter, requestID str
 }
 
 // after keeps the answer of work that is done from its caller.
-func (s *Server) after(w http.ResponseWriter, r *http.Request, entry *Request, a *Armed, out *buffered) {
+func (s *Server) after(w http.ResponseWriter, r *http.Request, entry *entry, a *Armed, out *buffered) {
 	f := a.fault
 	s.journal.change(func() { entry.Fault = f.Kind })
 	lost := func() {
@@ -211,9 +248,7 @@ func (b *buffered) Write(p []byte) (int, error) {
 // the length its header promises.
 func (b *buffered) send(w http.ResponseWriter, cut int) {
 	h := w.Header()
-	for k, v := range b.header {
-		h[k] = v
-	}
+	maps.Copy(h, b.header)
 	h.Set("Content-Length", strconv.Itoa(b.body.Len()))
 	body := b.body.Bytes()
 	if cut >= 0 {

@@ -37,7 +37,7 @@ type issue struct {
 // nobody asks for are dropped, as the live services do. Problems are collected,
 // so that an answer can name all of them.
 type object struct {
-	fields  map[string]json.RawMessage
+	members []member
 	prefix  string
 	noNulls bool // a null for an optional field is a problem, not an absence
 	issues  *[]issue
@@ -45,13 +45,22 @@ type object struct {
 
 // readObject reads the whole body, at most limit bytes, as one JSON object.
 func readObject(w http.ResponseWriter, r *http.Request, limit int64, noNulls bool) (*object, error) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, errContentType
+	if sent := r.Header.Get("Content-Type"); sent != "application/json" {
+		if media, _, err := mime.ParseMediaType(sent); err != nil || media != "application/json" {
+			return nil, errContentType
+		}
 	}
 	if r.ContentLength > limit {
 		return nil, errTooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var body []byte
+	var err error
+	if r.ContentLength > 0 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, body)
+	} else {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	}
 	if err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
@@ -70,16 +79,11 @@ func parseObject(body []byte, noNulls bool) (*object, error) {
 	if depth(body) > maxDepth {
 		return nil, errTooDeep
 	}
-	trimmed := bytes.TrimLeft(body, " \t\r\n")
-	if len(trimmed) == 0 || trimmed[0] != '{' {
+	members, ok := membersOf(body)
+	if !ok {
 		return nil, errNotObject
 	}
-	// Unmarshal refuses bytes after the value, which a Decoder would leave.
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return nil, errNotObject
-	}
-	return &object{fields: fields, noNulls: noNulls, issues: new([]issue)}, nil
+	return &object{members: members, noNulls: noNulls, issues: new([]issue)}, nil
 }
 
 // depth is how deep the brackets outside strings nest. It reads bytes that may
@@ -108,11 +112,21 @@ func (o *object) fail(field, kind, format string, args ...any) {
 	*o.issues = append(*o.issues, issue{Field: o.prefix + field, Type: kind, Message: fmt.Sprintf(format, args...)})
 }
 
+// member is a field's JSON as it was sent, or nil.
+func (o *object) member(field string) json.RawMessage {
+	for i := len(o.members) - 1; i >= 0; i-- {
+		if string(o.members[i].name) == field {
+			return o.members[i].raw
+		}
+	}
+	return nil
+}
+
 // raw is a field's JSON, or nil when it is absent (or null, where that means
 // the same).
 func (o *object) raw(field string) json.RawMessage {
-	v, ok := o.fields[field]
-	if !ok {
+	v := o.member(field)
+	if v == nil {
 		return nil
 	}
 	if string(v) == "null" {
@@ -125,8 +139,8 @@ func (o *object) raw(field string) json.RawMessage {
 }
 
 func (o *object) has(field string) bool {
-	v, ok := o.fields[field]
-	return ok && string(v) != "null"
+	v := o.member(field)
+	return v != nil && string(v) != "null"
 }
 
 // text is a string field; max counts characters, 0 means no limit of its own.
@@ -135,8 +149,8 @@ func (o *object) text(field string, max int) (string, bool) {
 	if raw == nil {
 		return "", false
 	}
-	var s string
-	if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+	s, ok := textOf(raw)
+	if !ok {
 		o.fail(field, "type", "must be a string")
 		return "", false
 	}
@@ -145,6 +159,17 @@ func (o *object) text(field string, max int) (string, bool) {
 		return "", false
 	}
 	return s, true
+}
+
+// textOf reads a JSON string.
+func textOf(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), true // as most are
+	}
+	return s, json.Unmarshal(raw, &s) == nil
 }
 
 // required is text that must be there.
@@ -230,8 +255,8 @@ func (o *object) texts(field string, max int) []string {
 	items := o.list(field, 0, max)
 	out := make([]string, 0, len(items))
 	for _, raw := range items {
-		var s string
-		if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		s, ok := textOf(raw)
+		if !ok {
 			o.fail(field, "type", "must be an array of strings")
 			return nil
 		}
@@ -251,17 +276,17 @@ func (o *object) document(field string) json.RawMessage {
 		o.fail(field, "type", "must be an object")
 		return nil
 	}
-	return raw
+	return bytes.Clone(raw) // it outlives the body
 }
 
 // child reads an element of a list as an object that reports to this one.
 func (o *object) child(field string, i int, raw json.RawMessage) (*object, bool) {
-	var fields map[string]json.RawMessage
-	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &fields) != nil {
+	members, ok := membersOf(raw)
+	if !ok {
 		o.fail(fmt.Sprintf("%s.%d", field, i), "type", "must be an object")
 		return nil, false
 	}
-	return &object{fields: fields, prefix: fmt.Sprintf("%s%s.%d.", o.prefix, field, i), noNulls: o.noNulls, issues: o.issues}, true
+	return &object{members: members, prefix: fmt.Sprintf("%s%s.%d.", o.prefix, field, i), noNulls: o.noNulls, issues: o.issues}, true
 }
 
 // problems is what was found wrong so far.

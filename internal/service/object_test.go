@@ -1,11 +1,13 @@
 package service
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestBodiesThatAreRefusedWhole(t *testing.T) {
@@ -77,8 +79,9 @@ func FuzzParseObject(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		o, err := parseObject(b, true)
-		if err == nil && o.fields == nil {
-			t.Fatal("an object without fields map")
+		var want map[string]json.RawMessage
+		if is := json.Unmarshal(b, &want) == nil && want != nil; is != (err == nil) && (err == nil || utf8.Valid(b)) && depth(b) <= maxDepth {
+			t.Fatalf("%q gave %+v, %v", b, o, err)
 		}
 	})
 }
