@@ -4,7 +4,7 @@ import "github.com/memwrite/memwrite-go/internal/protocol"
 
 // ledger is the entries of a workspace and what they add up to.
 type ledger struct {
-	entries  []protocol.Entry
+	entries  log[protocol.Entry]
 	balances map[protocol.Account]protocol.Balance
 	grants   map[string]bool  // ids, for the ones that are skipped
 	open     map[string]int64 // reservations that have not ended, with their amount
@@ -65,7 +65,7 @@ func (l *ledger) post(entries []protocol.Entry) error {
 		case protocol.Settle, protocol.Release:
 			delete(l.open, e.Of)
 		}
-		l.entries = append(l.entries, e)
+		l.entries.append(e)
 	}
 	for _, c := range changes {
 		l.balances[c.account] = c.balance

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
@@ -38,23 +37,6 @@ func (s *Store) TaskByIdentity(_ context.Context, h protocol.Hash) (protocol.Tas
 	return protocol.Task{}, protocol.ErrNotFound
 }
 
-func (s *Store) Tasks(_ context.Context, q protocol.TaskQuery) ([]protocol.Task, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	sp := s.spaces[q.Workspace]
-	if sp == nil {
-		return nil, nil
-	}
-	var out []protocol.Task
-	sp.tasks.newest(q.After, func(r *row) bool {
-		if (len(q.Kinds) == 0 || slices.Contains(q.Kinds, r.task.Kind)) && (q.State == "" || q.State == r.task.State) {
-			out = append(out, r.task)
-		}
-		return q.Limit == 0 || len(out) < q.Limit
-	})
-	return out, nil
-}
-
 func (s *Store) Transitions(_ context.Context, workspace string, after int64, limit int) ([]protocol.Transition, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -62,11 +44,11 @@ func (s *Store) Transitions(_ context.Context, workspace string, after int64, li
 	if sp == nil {
 		return nil, nil
 	}
-	rest := sp.transitions[sort.Search(len(sp.transitions), func(i int) bool { return sp.transitions[i].Position > after }):]
-	if limit > 0 && len(rest) > limit {
-		rest = rest[:limit]
+	first, end := sp.transitions.from(func(tr *protocol.Transition) bool { return tr.Position > after }), sp.transitions.n
+	if limit > 0 {
+		end = min(end, first+limit)
 	}
-	return slices.Clone(rest), nil
+	return sp.transitions.slice(first, end), nil
 }
 
 func (s *Store) Record(_ context.Context, workspace, id string) (protocol.Record, error) {
@@ -96,12 +78,15 @@ func (s *Store) Records(_ context.Context, q protocol.RecordQuery) ([]protocol.R
 		return nil, nil
 	}
 	var out []protocol.Record
-	sp.byOwner[os[0]].newest(q.After, func(r *protocol.Record) bool {
+	for c := sp.byOwner[os[0]].newest(q.After); q.Limit == 0 || len(out) < q.Limit; c.skip() {
+		r, ok := c.peek()
+		if !ok {
+			break
+		}
 		if r.Live(q.Now) && matches(r.Scope, q.Scope) && (!q.Projected || r.Projected) {
 			out = append(out, *r)
 		}
-		return q.Limit == 0 || len(out) < q.Limit
-	})
+	}
 	return out, nil
 }
 
@@ -134,7 +119,7 @@ func (s *Store) Entries(_ context.Context, workspace string) ([]protocol.Entry, 
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if sp := s.spaces[workspace]; sp != nil {
-		return slices.Clone(sp.ledger.entries), nil
+		return sp.ledger.entries.all(), nil
 	}
 	return nil, nil
 }
@@ -148,18 +133,25 @@ func (s *Store) Snapshot(context.Context) (protocol.Snapshot, error) {
 	for _, id := range slices.Sorted(maps.Keys(s.spaces)) {
 		sp := s.spaces[id]
 		out.Workspaces = append(out.Workspaces, sp.workspace)
-		for _, r := range sp.tasks.rows {
-			out.Tasks = append(out.Tasks, r.task)
+		for _, l := range sp.tasks {
+			for _, rows := range l.blocks {
+				for _, r := range rows {
+					out.Tasks = append(out.Tasks, r.task)
+				}
+			}
 		}
 		for _, r := range sp.records {
 			out.Records = append(out.Records, *r)
 		}
-		out.Entries = append(out.Entries, sp.ledger.entries...)
+		out.Entries = append(out.Entries, sp.ledger.entries.all()...)
 		for _, b := range sp.ledger.balances {
 			out.Balances = append(out.Balances, b)
 		}
-		out.Transitions = append(out.Transitions, sp.transitions...)
+		out.Transitions = append(out.Transitions, sp.transitions.all()...)
 	}
+	slices.SortFunc(out.Tasks, func(a, b protocol.Task) int {
+		return cmp.Or(cmp.Compare(a.Workspace, b.Workspace), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
 	slices.SortFunc(out.Records, func(a, b protocol.Record) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID))
 	})

@@ -27,21 +27,22 @@ var _ protocol.Store = (*Store)(nil)
 
 // row is a task and its place in the heap of due work; -1 is not in it.
 type row struct {
-	task protocol.Task
-	at   time.Time
-	heap int
+	task  protocol.Task
+	at    time.Time
+	heap  int
+	filed group // which list of its space it is in
 }
 
 // space is what one workspace owns.
 type space struct {
 	workspace   protocol.Workspace
-	tasks       list[*row]
+	tasks       map[group]*list[*row]
 	records     map[string]*protocol.Record
 	byNumber    map[int64]*protocol.Record
 	byOwner     map[owner]*list[*protocol.Record]
 	byTopic     map[topic][]*protocol.Record
 	ledger      ledger
-	transitions []protocol.Transition
+	transitions log[protocol.Transition]
 }
 
 // New makes an empty store. The first MemorySync record it allots a number for
@@ -60,7 +61,7 @@ func (s *Store) PutWorkspace(_ context.Context, w protocol.Workspace) error {
 		sp.workspace = w
 		return nil
 	}
-	s.spaces[w.ID] = &space{workspace: w, records: map[string]*protocol.Record{}, byNumber: map[int64]*protocol.Record{},
+	s.spaces[w.ID] = &space{workspace: w, tasks: map[group]*list[*row]{}, records: map[string]*protocol.Record{}, byNumber: map[int64]*protocol.Record{},
 		byOwner: map[owner]*list[*protocol.Record]{}, byTopic: map[topic][]*protocol.Record{},
 		ledger: ledger{balances: map[protocol.Account]protocol.Balance{}, grants: map[string]bool{}, open: map[string]int64{}}}
 	return nil

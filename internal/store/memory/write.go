@@ -46,7 +46,7 @@ func (s *Store) Accept(_ context.Context, a protocol.Acceptance) (protocol.Task,
 	}
 	r := &row{task: t, heap: -1}
 	s.tasks[t.ID] = r
-	sp.tasks.insert(r)
+	sp.file(r)
 	if !t.Identity.Hash.IsZero() {
 		s.identities[t.Identity.Hash] = t.ID
 	}
@@ -110,6 +110,7 @@ func (s *Store) apply(w protocol.WriteSet) (protocol.Task, error) {
 		delete(s.identities, h)
 	}
 	r.task = t
+	sp.file(r)
 	s.schedule(r)
 	return t, nil
 }
@@ -175,7 +176,7 @@ func (s *Store) Post(_ context.Context, entries ...protocol.Entry) error {
 func (s *Store) append(sp *space, tr protocol.Transition) {
 	s.position++
 	tr.Position = s.position
-	sp.transitions = append(sp.transitions, tr)
+	sp.transitions.append(tr)
 }
 
 func broken(format string, args ...any) error {
