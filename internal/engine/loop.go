@@ -124,12 +124,22 @@ func (e *Engine) take(t protocol.Task, w protocol.Workspace) bool {
 	e.launch(func() {
 		defer e.release()
 		now := e.sched.Now()
-		ws, claimed, _ := protocol.Claim(t, e.name, e.random(12), e.limits.Lease, now)
+		token := e.random(12)
+		ws, claimed, _ := protocol.Claim(t, e.name, token, e.limits.Lease, now)
 		if !claimed {
 			e.lag() // the clock went back
 			return
 		}
 		got, err := e.store.Apply(e.ctx, ws)
+		if err != nil && !errors.Is(err, protocol.ErrStale) {
+			// The store may have made the claim all the same, and then nobody
+			// else takes the task before the lease is over.
+			e.failed(err)
+			if got, err = e.store.Task(e.ctx, t.ID); err == nil && got.Lease.Token != token {
+				err = protocol.ErrStale
+				e.lag()
+			}
+		}
 		switch {
 		case err == nil:
 			e.tellClaimed(t, got)

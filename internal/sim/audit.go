@@ -149,6 +149,11 @@ func (a *audit) proposed(old *protocol.Task, ws *protocol.WriteSet, now time.Tim
 	switch {
 	case old.State == protocol.Succeeded && t.State != protocol.Succeeded:
 		a.fail("I3", "task %s leaves SUCCEEDED for %s", t.ID, t.State)
+	case old.State == protocol.Failed && t.State == protocol.Failed:
+		// It gives up what it kept for a redrive, in time and nothing else.
+		if t.Command != nil || t.Run != old.Run || ws.Transition != nil || len(ws.Entries) > 0 || now.Sub(old.CompletedAt) < protocol.FailedRetention {
+			a.fail("I13", "task %s is written over at %s after it FAILED", t.ID, now.Sub(old.CompletedAt))
+		}
 	case old.State == protocol.Failed && (t.State != protocol.Pending || t.Run != old.Run+1):
 		a.fail("I3", "task %s leaves FAILED for %s without a new run", t.ID, t.State)
 	case old.State != protocol.Failed && t.Run != old.Run:
@@ -225,7 +230,7 @@ func (a *audit) rests(t *protocol.Task, when string) {
 		a.fail("I4", "task %s, %s, SUCCEEDED without a commit", t.ID, when)
 	case t.State == protocol.Succeeded && t.Command != nil:
 		a.fail("I13", "task %s, %s, SUCCEEDED and holds its input", t.ID, when)
-	case t.State != protocol.Succeeded && t.Command == nil:
+	case t.State != protocol.Succeeded && t.Command == nil && t.State != protocol.Failed:
 		a.fail("I13", "task %s, %s, is %s and has lost its input", t.ID, when, t.State)
 	}
 	if t.State == protocol.Succeeded && t.Plan != nil {

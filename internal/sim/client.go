@@ -206,6 +206,12 @@ func (w *world) fulfil(x *wish) {
 		if err == nil {
 			err = x.await(w.ctx, n, time.Hour)
 		}
+		if err == nil {
+			if row := w.audit.tasks[x.task].row; row.State == protocol.Failed && row.Kind == protocol.Infer && row.Command == nil {
+				x.moot = true // nobody redrove it in time, and its key is used up
+				return
+			}
+		}
 		if err == nil && w.audit.tasks[x.task].row.State == protocol.Failed && x.Kind == WantInfer {
 			err = x.redrive(w.ctx, n)
 		}

@@ -18,7 +18,7 @@ type wish struct {
 	at    string // when a turn was said
 	task  string // the task its callers were told of
 	done  bool   // a caller was told that it is stored, for good
-	moot  bool   // its name belongs to another command, or it was forgotten
+	moot  bool   // its name belongs to another command, or it was forgotten, or it FAILED too long ago
 }
 
 func (w *world) newWish(i int) *wish {
