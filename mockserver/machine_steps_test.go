@@ -98,8 +98,8 @@ func (m *machine) Redrive(rt *rapid.T) {
 	switch {
 	case m.fired(mockserver.ExhaustCredits) > drained:
 		want = 402
-	case t.Kind != protocol.Infer || t.State == protocol.Succeeded:
-		want = 404
+	case t.Kind != protocol.Infer || t.State == protocol.Succeeded || (t.State == protocol.Failed && t.Command == nil):
+		want = 404 // also what FAILED longer ago than its input is kept
 	case t.State == protocol.Failed && !m.affordable(before, protocol.Infer):
 		want = 402
 	}
