@@ -69,6 +69,12 @@ outage: ## what an outage does to a server and to the calls of 1,000 callers
 waiting: ## what waiting for 20,000 events costs in time and in requests
 	@go test ./internal/waiting -run '^TestFigures$$' -count=1 -v -events 20000 | grep -E '^(figure|ok|FAIL|panic)'
 
+.PHONY: workers
+workers: ## each broker: 500 records, redelivered, through five SIGKILLs and a service in trouble
+	@short=0; for m in contrib/*worker; do \
+	  (cd $$m && MEMWRITE_DRILL=full go test . -run '^TestDrill' -count=1 -v | { grep -E '^(broker=|ok|FAIL|panic|---|    [a-z]+\.go)' || true; }) || short=1; \
+	done; exit $$short
+
 .PHONY: ci
 ci: ## everything a change must pass
 	bash .ci/run

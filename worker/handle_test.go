@@ -110,7 +110,7 @@ func TestWhatIsNoRecordIsADeadLetterAndSendsNothing(t *testing.T) {
 	for _, data := range []string{
 		``, `{`, `null`, `[]`, `{"id":"1","end_user":"acme","text":"t"} x`, `{"end_user":"acme","text":"no identity at all"}`,
 		`{"write":"turn","end_user":"acme","text":"a turn without a speaker","occurred_at":"2026-06-16T09:30:00Z"}`,
-		`{"id":"1","verison":2,"end_user":"acme","text":"a misspelt field"}`, "{\"id\":\"1\",\"text\":\"\xff\"}",
+		`{"id":"1","versions":2,"end_user":"acme","text":"a field nobody knows"}`, "{\"id\":\"1\",\"text\":\"\xff\"}",
 		`{"write":"upsert","id":"1","text":"t"}`, `{"id":"1","ref":"x","text":"t"}`, `{"kind":"Note","id":"1","text":"t"}`,
 		`{"id":"1","end_user":"acme","text":""}`, `{"id":"1","text":"nobody's memory"}`,
 	} {

@@ -226,9 +226,7 @@ func rewrite(path string, left []Accepted) (*os.File, error) {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		f.Close()
-		os.Remove(f.Name())
-		return nil, err
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	return f, nil
 }
