@@ -79,6 +79,17 @@ func deletion(a Acceptance, t Task, targets []Record) Acceptance {
 	return a
 }
 
+// Claimed is the acceptance of a command whose runner is there already: task and
+// lease are made in one transaction.
+func (a Acceptance) Claimed(owner, token string, lease time.Duration) Acceptance {
+	ws, claimed, _ := Claim(a.Task, owner, token, lease, a.Task.CreatedAt)
+	if claimed {
+		a.Task = ws.Task
+		a.Transitions = append(a.Transitions, *ws.Transition)
+	}
+	return a
+}
+
 // pays says whether a task's settlement covers another command as well.
 func pays(by, t *Task) bool {
 	return by != nil && by.State == Succeeded && by.Amount > 0 && by.Workspace == t.Workspace && by.Kind == t.Kind

@@ -107,10 +107,25 @@ type WriteSet struct {
 	// Superseded records become what Record.Supersede makes of them at the
 	// task's UpdatedAt. One that is forgotten or not there is passed over.
 	Superseded []Supersession
-	Projected  bool // the task's records become visible to search
+	Projected  bool // the task's records, those of this set too, become visible to search
 	Entries    []Entry
 	Transition *Transition
 	Free       bool // the identity is free again: the next command under it is a new one
+}
+
+// Then is two steps of one task that nothing lies between, as one: next was made
+// of the row w leaves. At most one of them has a transition.
+func (w WriteSet) Then(next WriteSet) WriteSet {
+	next.If = w.If
+	next.Records = append(w.Records[:len(w.Records):len(w.Records)], next.Records...)
+	next.Superseded = append(w.Superseded[:len(w.Superseded):len(w.Superseded)], next.Superseded...)
+	next.Entries = append(w.Entries[:len(w.Entries):len(w.Entries)], next.Entries...)
+	next.Projected = w.Projected || next.Projected
+	next.Free = w.Free || next.Free
+	if next.Transition == nil {
+		next.Transition = w.Transition
+	}
+	return next
 }
 
 // Supersession says whose place a record takes.

@@ -56,6 +56,52 @@ func supersededIsForgotten(b *bundle) {
 	b.apply(protocol.Finish(second, b.now))
 }
 
+// Steps that nothing lies between are written as one, from the plan to the end.
+func stepsAreWrittenTogether(b *bundle) {
+	c := add("r")
+	b.tasks++
+	a := protocol.Accept(protocol.Proposal{Workspace: workspace("w"), Command: &c, TaskID: taskID(b.tasks), MaxAttempts: 2, Now: b.now}).Claimed("runner", "t1", time.Minute)
+	t, twin, err := b.store.Accept(b.ctx, a)
+	b.must(err)
+	if twin || t.State != protocol.Running || t.Attempts != 1 || t.Lease.Token != "t1" || t.Version != 1 {
+		b.Fatalf("accepted as %+v", t)
+	}
+	if at, ok, err := b.store.NextDue(b.ctx); err != nil || !ok || !at.Equal(b.now.Add(time.Minute)) {
+		b.Fatalf("due at %v", at)
+	}
+	first, err := b.store.Allot(b.ctx, 1)
+	b.must(err)
+	whole, err := protocol.FreezePlan(t, []protocol.Fact{{Text: "x", Type: "fact", Key: "self/x"}}, make([]protocol.Judgment, 1), first, b.now)
+	b.must(err)
+	for _, step := range []func(protocol.Task) (protocol.WriteSet, error){
+		func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, b.now) },
+		func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Projected(t, b.now), nil },
+		func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Finish(t, b.now) },
+	} {
+		next, err := step(whole.Task)
+		b.must(err)
+		whole = whole.Then(next)
+	}
+	done := b.apply(whole, nil)
+	if done.State != protocol.Succeeded || done.Version != 2 || done.Command != nil || done.Plan.Mutations[0].Fact != (protocol.Fact{}) {
+		b.Fatalf("%+v", done)
+	}
+	r, err := b.store.RecordByNumber(b.ctx, "w", first)
+	b.must(err)
+	if !r.Projected || r.Text != "x" {
+		b.Fatalf("%+v", r)
+	}
+	_, err = b.store.Apply(b.ctx, whole)
+	b.wants(err, protocol.ErrStale)
+	trs, err := b.store.Transitions(b.ctx, "w", 0, 0)
+	b.must(err)
+	bal, err := b.store.Balance(b.ctx, done.Account)
+	b.must(err)
+	if len(trs) != 3 || trs[1].To != protocol.Running || bal.Spent != 1 || bal.Reserved != 0 {
+		b.Fatalf("%d transitions, %+v", len(trs), bal)
+	}
+}
+
 // A call with many commands reserves once. The ones behind it are paid for by
 // one that settled, and end without touching the ledger.
 func onePaysForMany(b *bundle) {

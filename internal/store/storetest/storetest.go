@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) protocol.Store) {
 		{"ConcurrentDeletionsTakeARecordOnce", concurrentDeletionsTakeARecordOnce},
 		{"NumbersAreNeverGivenTwice", numbersAreNeverGivenTwice},
 		{"SupersededIsForgotten", supersededIsForgotten},
+		{"StepsAreWrittenTogether", stepsAreWrittenTogether},
 		{"OnePaysForMany", onePaysForMany},
 		{"FailedKeepsItsCommandForATime", failedKeepsItsCommandForATime},
 		{"RareTasksAreFound", rareTasksAreFound},
