@@ -48,6 +48,14 @@ type Options struct {
 	Metrics bool
 	// Observe is told of every step of a write; it must not block.
 	Observe func(protocol.Step)
+	// CheckpointEvery is how often a store that can is told to empty its log of
+	// what was redacted; 1 min.
+	CheckpointEvery time.Duration
+}
+
+// checkpointer is a store that keeps a log of what it wrote.
+type checkpointer interface {
+	Checkpoint(ctx context.Context) error
 }
 
 // Node is one running server: many of them may share a store that allows it.
@@ -61,6 +69,9 @@ type Node struct {
 	metrics bool
 	closing atomic.Bool
 	once    sync.Once
+	err     error // of the first Close
+	stop    context.CancelFunc
+	loops   sync.WaitGroup
 }
 
 // New starts a node's runners; Handler answers requests. On an error the store
@@ -96,7 +107,22 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	})
 	n.service = service.New(backend.New(n.engine, o.Scheduler), service.NewKeys(o.Keys...), o.Scheduler, extract.LowValue, o.Service)
 	n.engine.Start()
+	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
+	n.stop = stop
+	if c, ok := o.Store.(checkpointer); ok {
+		n.loops.Add(1)
+		o.Scheduler.Go(func() { defer n.loops.Done(); n.checkpoint(loops, c, o) })
+	}
 	return n, nil
+}
+
+// checkpoint lets what was redacted leave the store's log too.
+func (n *Node) checkpoint(ctx context.Context, c checkpointer, o Options) {
+	for sched.Sleep(ctx, o.Scheduler, cmp.Or(o.CheckpointEvery, time.Minute)) == nil {
+		if err := c.Checkpoint(ctx); err != nil && ctx.Err() == nil {
+			n.log.Warn("the store's log could not be emptied", "error", err)
+		}
+	}
 }
 
 // Handler answers both services, and /healthz and /readyz without a key.
@@ -134,8 +160,9 @@ func plain(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text)
 }
 
-// Serve answers on a listener until ctx is done; then requests that are under
-// way have grace to end, and the listener is closed. Close comes after it.
+// Serve answers on a listener until ctx is done. Then it closes the listener,
+// and requests and tasks that are under way have grace to end; tasks that do not
+// are given back, so that nobody waits for their lease. Close comes after it.
 func (n *Node) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
 	srv := &http.Server{
 		Handler:           n.Handler(),
@@ -154,30 +181,31 @@ func (n *Node) Serve(ctx context.Context, l net.Listener, grace time.Duration) e
 	}
 	n.closing.Store(true)
 	n.watch.inspector.Close()
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	until, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err := srv.Shutdown(stop)
+	var drain sync.WaitGroup
+	drain.Go(func() { n.engine.Drain(until) })
+	err := srv.Shutdown(until)
+	drain.Wait()
 	if err != nil {
+		n.log.Warn("requests were cut off", "grace", grace)
 		_ = srv.Close()
 	}
 	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 		return served
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		n.log.Warn("requests were cut off", "grace", grace)
-		err = nil
-	}
-	return err
+	return nil
 }
 
-// Close stops the runners, whose tasks are taken up again by whoever opens the
-// store next, and closes the store. A second call does nothing.
+// Close ends the runners and closes the store. Tasks that run are left to their
+// leases, or given back if Serve ended before. A second call does nothing more.
 func (n *Node) Close() error {
-	var err error
 	n.once.Do(func() {
 		n.closing.Store(true)
+		n.stop()
 		n.engine.Close()
-		err = n.store.Close()
+		n.loops.Wait()
+		n.err = n.store.Close()
 	})
-	return err
+	return n.err
 }

@@ -6,7 +6,9 @@
 //
 // With -memorysync-url and -fishmem-url, and the keys in MEMORYSYNC_API_KEY and
 // FISHMEM_API_KEY, it does the same against live services after a typed yes.
-// Live services show no ledger, so the counts are then the client's own.
+// Live services show no ledger, so the counts are then the client's own. With
+// -server it does so against a reference server that runs elsewhere, as one
+// started with `go run ./server/cmd/memwrite serve`.
 package main
 
 import (
@@ -46,12 +48,18 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	file := flags.String("notes", "", "read the notes from this `file` instead of the built-in ones")
 	memorySync := flags.String("memorysync-url", "", "write to this MemorySync `URL`; the key comes from MEMORYSYNC_API_KEY")
 	fishMem := flags.String("fishmem-url", "", "write to this FishMem `URL`; the key comes from FISHMEM_API_KEY")
+	server := flags.String("server", "", "write to the reference server at this `URL`, such as that of memwrite serve; the keys come from the same variables")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	notes, err := load(*file)
 	if err != nil {
 		return err
+	}
+	if *server != "" {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+		defer cancel()
+		return reference(ctx, strings.TrimSuffix(*server, "/"), notes, getenv, out)
 	}
 	if *memorySync != "" || *fishMem != "" {
 		return live(ctx, notes,

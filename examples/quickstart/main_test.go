@@ -75,6 +75,27 @@ func TestLiveServicesOnlyAfterYes(t *testing.T) {
 	}
 }
 
+func TestAnotherReferenceServer(t *testing.T) {
+	t.Parallel()
+	srv := mockserver.Run(t)
+	env := func(name string) string {
+		return map[string]string{"MEMORYSYNC_API_KEY": srv.MemorySyncKey, "FISHMEM_API_KEY": srv.FishMemKey}[name]
+	}
+	for _, settled := range []string{"settled=26", "settled=0"} { // the second run finds everything there
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"-server", srv.URL + "/"}, env, strings.NewReader(""), &out); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+		if got := lastLine(out.String()); !strings.Contains(got, settled) || !strings.HasSuffix(got, "lost=0 "+settled+" released=0 balance=ok") {
+			t.Errorf("got %s", got)
+		}
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-server", srv.URL}, noEnv, strings.NewReader(""), &out); err == nil {
+		t.Error("no key and no error")
+	}
+}
+
 func TestLiveServicesNeedKeys(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

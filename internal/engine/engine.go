@@ -75,25 +75,27 @@ type Engine struct {
 	observe  func(protocol.Step)
 	name     string
 	dispatch chan struct{} // one buffered signal: look for due work
+	quiet    chan struct{} // one buffered signal: a runner ended while draining
 	waiters  waiters
 
-	mu      sync.Mutex
-	busy    int  // claims out and runs going on
-	behind  bool // tasks may be due that no runner was free for
-	running []*runner
-	started bool
-	closed  bool
-	alive   int           // goroutines of the engine
-	idle    chan struct{} // closed when it is closed and none is left
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	stop    func() // of the wake-up subscription
+	mu       sync.Mutex
+	busy     int  // claims out and runs going on
+	behind   bool // tasks may be due that no runner was free for
+	running  []*runner
+	started  bool
+	closed   bool
+	draining bool
+	alive    int           // goroutines of the engine
+	idle     chan struct{} // closed when it is closed and none is left
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	stop     func() // of the wake-up subscription
 }
 
 // New makes an engine; Start lets it run. Before that it accepts and reads.
 func New(c Config) *Engine {
 	e := &Engine{store: c.Store, sched: c.Scheduler, extract: c.Extractor, compare: c.Comparer, project: c.Projector,
-		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, observe: c.Observe, dispatch: make(chan struct{}, 1), idle: make(chan struct{})}
+		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, observe: c.Observe, dispatch: make(chan struct{}, 1), quiet: make(chan struct{}, 1), idle: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.name = "runner_" + e.random(8)
 	e.stop = func() {}
@@ -117,8 +119,8 @@ func (e *Engine) Start() {
 }
 
 // Close stops runners where they stand, as a crash would, waits for them and
-// ends every wait. Their tasks are taken up again when the lease is over. A
-// second call waits as well. The store stays open.
+// ends every wait. Their tasks are taken up again when the lease is over, or at
+// once if Drain came first. A second call waits as well. The store stays open.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	first := !e.closed

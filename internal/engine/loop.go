@@ -34,6 +34,9 @@ func (e *Engine) loop() {
 func (e *Engine) free() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.draining {
+		return 0
+	}
 	n := e.limits.Runners - e.busy
 	e.behind = e.behind || n <= 0
 	return n
@@ -105,6 +108,12 @@ func (e *Engine) release() {
 	e.mu.Lock()
 	e.busy--
 	behind := e.behind
+	if e.draining {
+		select {
+		case e.quiet <- struct{}{}:
+		default:
+		}
+	}
 	e.mu.Unlock()
 	if behind {
 		e.nudge()
@@ -116,7 +125,7 @@ func (e *Engine) release() {
 // left to the loop.
 func (e *Engine) take(t protocol.Task, w protocol.Workspace) bool {
 	e.mu.Lock()
-	if !e.started || e.closed || e.behind || e.busy >= e.limits.Runners {
+	if !e.started || e.closed || e.draining || e.behind || e.busy >= e.limits.Runners {
 		e.mu.Unlock()
 		return false
 	}

@@ -46,6 +46,9 @@ func (e *Engine) run(t protocol.Task, w protocol.Workspace) {
 	err := r.attempt()
 	var f *protocol.Failure
 	switch {
+	case err != nil && e.ctx.Err() != nil && e.drains() && !errors.Is(err, errKilled):
+		r.giveBack()
+		return
 	case err == nil || e.ctx.Err() != nil || errors.Is(err, errKilled) || errors.Is(err, errLeaseLost) || errors.Is(err, protocol.ErrStale):
 		return
 	case errors.As(err, &f):

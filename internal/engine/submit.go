@@ -100,7 +100,7 @@ func (e *Engine) Await(ctx context.Context, workspace, id string, most time.Dura
 			return t, ErrClosed
 		}
 		left := end.Sub(e.sched.Now())
-		if left <= 0 {
+		if left <= 0 || (t.State != protocol.Running && e.drains()) {
 			return t, sched.ErrElapsed
 		}
 		// The look every so often is for a wake-up that never came: the task

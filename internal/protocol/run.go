@@ -68,6 +68,19 @@ func Extend(t Task, lease time.Duration, now time.Time) WriteSet {
 	return ws
 }
 
+// GiveBack ends a runner's attempt because the runner has to stop, and for no
+// fault of the task: it is due at once, and the attempt is not counted.
+func GiveBack(t Task, now time.Time) WriteSet {
+	ws := WriteSet{If: held(&t)}
+	t.Attempts--
+	t.Lease = Lease{}
+	t.NextAttempt = now
+	ws.Transition = t.move(Retrying, now)
+	ws.Transition.Class, ws.Transition.Code = "", "" // of an attempt before this one
+	ws.Task = t
+	return ws
+}
+
 // FreezePlan fixes what the task will write. judged[i] is what is made of
 // facts[i]; first is the first of as many numbers as Numbers says. A plan is
 // frozen once: a second call is stopped.

@@ -150,6 +150,9 @@ func (s *Store) Close() error {
 	if s.readers != nil {
 		errs = append(errs, s.readers.Close())
 	}
+	for _, st := range s.tx.prepared {
+		errs = append(errs, st.Close())
+	}
 	if s.conn != nil {
 		if _, err := s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
 			errs = append(errs, failed(err))

@@ -29,6 +29,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(serve())
+	cmd.AddCommand(serve(), keysCommand(), versionCommand())
 	return cmd
 }
