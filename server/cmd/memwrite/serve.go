@@ -40,6 +40,9 @@ type config struct {
 	limits      engine.Limits
 	service     service.Options
 	rates       bool
+	inspect     bool
+	inspectKey  string
+	metrics     bool
 }
 
 func (c *config) flags(f *pflag.FlagSet) {
@@ -67,6 +70,9 @@ func (c *config) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.service.InlineWait, "inline-wait", 25*time.Second, "how long /memory/add waits for its task before it answers 503")
 	f.BoolVar(&c.service.StrictKeys, "strict-keys", false, "ask for an Idempotency-Key on verbatim writes and deletes too")
 	f.BoolVar(&c.rates, "rate-limits", false, "limit each key as the live services do; counted on each node")
+	f.BoolVar(&c.inspect, "inspector", false, "serve the inspector's page under /_inspector/, to browsers on this machine")
+	f.StringVar(&c.inspectKey, "inspector-token", "", "password that lets browsers elsewhere see the inspector")
+	f.BoolVar(&c.metrics, "metrics", false, "serve /metrics for Prometheus, without a key")
 }
 
 // check refuses what cannot work or is not safe, before anything is opened.
@@ -164,6 +170,7 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	node, err := server.New(ctx, server.Options{
 		Store: db.store, Wakeups: db.wakeups, Keys: who.keys, Workspaces: who.workspaces,
 		Limits: c.limits, Service: c.service, Log: log, CheckpointEvery: c.checkpoint,
+		Inspect: c.inspect, InspectorToken: c.inspectKey, Metrics: c.metrics,
 	})
 	if err != nil {
 		_ = l.Close()
