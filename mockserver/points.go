@@ -37,6 +37,21 @@ func of(t protocol.Task) func(*Fault) bool {
 	}
 }
 
+// Quiet says that no fault waits for a runner, a wake-up or a projection.
+func (f *faults) Quiet(protocol.Task) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.armed {
+		switch a.fault.Kind {
+		case KillRunner, FreezeRunner, ExpireLease, LoseWakeup, DuplicateWakeup, DelayWakeup, FailProjection:
+			if !a.off {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func (f *faults) provider(t protocol.Task) protocol.Fault {
 	a := f.strike(of(t), ProviderTimeout, ProviderInvalid, ProviderDown)
 	if a == nil {

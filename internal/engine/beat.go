@@ -52,27 +52,16 @@ func (e *Engine) dismiss(r *runner) {
 	e.running = slices.DeleteFunc(e.running, func(x *runner) bool { return x == r })
 }
 
-// extend is one beat.
+// extend is one beat. A runner that has decided steps is about to write them,
+// and needs none.
 func (r *runner) extend() {
-	if r.still() {
-		return
-	}
-	_, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) {
-		if t.State != protocol.Running {
-			return protocol.WriteSet{}, errEnded
-		}
-		return protocol.Extend(t, r.e.limits.Lease, r.e.sched.Now()), nil
-	})
-	if err != nil && !errors.Is(err, errEnded) && !errors.Is(err, protocol.ErrStale) && r.ctx.Err() == nil {
-		r.e.failed(err) // the next beat may get through
-	}
-}
-
-// errEnded keeps a beat from extending what has no lease any more.
-var errEnded = errors.New("engine: the task has ended")
-
-func (r *runner) still() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.frozen || r.task.State != protocol.Running
+	if r.frozen || r.ahead != nil || r.ctx.Err() != nil || r.look() != nil || r.task.State != protocol.Running {
+		return
+	}
+	err := r.apply(protocol.Extend(r.task, r.e.limits.Lease, r.e.sched.Now()))
+	if err != nil && !errors.Is(err, protocol.ErrStale) && r.ctx.Err() == nil {
+		r.e.failed(err) // the next beat may get through
+	}
 }

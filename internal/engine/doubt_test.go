@@ -36,13 +36,18 @@ func (d *doubtful) Apply(ctx context.Context, w protocol.WriteSet) (protocol.Tas
 // finish each. The runner looks before it writes again, and writes over nothing.
 func TestAWriteWhoseAnswerIsLostIsNotWrittenOver(t *testing.T) {
 	t.Parallel()
-	for n := int64(1); n <= 5; n++ {
+	for n := int64(1); n <= 7; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			var faults protocol.Faults = stepwise{}
+			lost := n
+			if n > 5 { // claim, and all the rest as one
+				faults, lost = nil, n-5
+			}
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				d := &doubtful{Store: memory.New(1)}
-				d.left.Store(n)
-				e := engine.New(engine.Config{Store: d, Scheduler: sched.Real(), Comparer: compare{},
+				d.left.Store(lost)
+				e := engine.New(engine.Config{Store: d, Scheduler: sched.Real(), Comparer: compare{}, Faults: faults,
 					OnError: func(err error) {
 						if !errors.Is(err, errLost) {
 							t.Errorf("the store stopped a write: %v", err)
@@ -74,6 +79,9 @@ func TestAWriteWhoseAnswerIsLostIsNotWrittenOver(t *testing.T) {
 				}
 				if err := e.Check(t.Context()); err != nil {
 					t.Error(err)
+				}
+				if d.left.Load() > 0 {
+					t.Errorf("no answer was lost: %d writes too few", d.left.Load())
 				}
 			})
 		})

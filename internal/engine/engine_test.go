@@ -55,6 +55,23 @@ func (f *faults) At(p protocol.Point, _ protocol.Task) protocol.Fault {
 	return q[0]
 }
 
+// Quiet lets the engine write steps together as long as nothing is armed.
+func (f *faults) Quiet(protocol.Task) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, q := range f.armed {
+		if len(q) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// stepwise has the engine write every step by itself.
+type stepwise struct{}
+
+func (stepwise) At(protocol.Point, protocol.Task) protocol.Fault { return protocol.Fault{} }
+
 func (f *faults) arm(p protocol.Point, n int, ft protocol.Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -97,9 +97,7 @@ func (e *Engine) claim(limit int) (int, error) {
 		e.mu.Lock()
 		e.busy++
 		e.mu.Unlock()
-		if !e.spawn(func() { defer e.release(); e.run(t, w) }) {
-			e.release()
-		}
+		e.runs(t, w)
 	}
 	return len(ts), err
 }
@@ -120,45 +118,65 @@ func (e *Engine) release() {
 	}
 }
 
-// take gives a task that was just accepted to a runner of this process, unless
-// none is free or older tasks may be waiting for one. What it does not claim is
-// left to the loop.
-func (e *Engine) take(t protocol.Task, w protocol.Workspace) bool {
+// slot takes a free runner for a task that is just accepted, unless older ones
+// may be waiting for it. Whoever gets true calls release in the end.
+func (e *Engine) slot() bool {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	if !e.started || e.closed || e.draining || e.behind || e.busy >= e.limits.Runners {
-		e.mu.Unlock()
 		return false
 	}
 	e.busy++
-	e.launch(func() {
+	return true
+}
+
+// runs lets a claimed task run in the slot that was taken for it.
+func (e *Engine) runs(t protocol.Task, w protocol.Workspace) {
+	if !e.spawn(func() { defer e.release(); e.run(t, w) }) {
+		e.release()
+	}
+}
+
+// take gives a task that was just accepted to a runner of this process, if
+// there is a slot. What it does not claim is left to the loop.
+func (e *Engine) take(t protocol.Task, w protocol.Workspace) bool {
+	if !e.slot() {
+		return false
+	}
+	ok := e.spawn(func() {
 		defer e.release()
-		now := e.sched.Now()
-		token := e.random(12)
-		ws, claimed, _ := protocol.Claim(t, e.name, token, e.limits.Lease, now)
-		if !claimed {
-			e.lag() // the clock went back
-			return
-		}
-		got, err := e.store.Apply(e.ctx, ws)
-		if err != nil && !errors.Is(err, protocol.ErrStale) {
-			// The store may have made the claim all the same, and then nobody
-			// else takes the task before the lease is over.
-			e.failed(err)
-			if got, err = e.store.Task(e.ctx, t.ID); err == nil && got.Lease.Token != token {
-				err = protocol.ErrStale
-				e.lag()
-			}
-		}
-		switch {
-		case err == nil:
+		if got, ok := e.claimOne(t); ok {
 			e.tellClaimed(t, got)
 			e.moved(got)
 			e.run(got, w)
-		case !errors.Is(err, protocol.ErrStale): // stale: somebody was faster
-			e.failed(err)
-			e.lag()
 		}
 	})
-	e.mu.Unlock()
+	if !ok {
+		e.release()
+	}
 	return true
+}
+
+func (e *Engine) claimOne(t protocol.Task) (protocol.Task, bool) {
+	token := e.random(12)
+	ws, claimed, _ := protocol.Claim(t, e.name, token, e.limits.Lease, e.sched.Now())
+	if !claimed {
+		e.lag() // the clock went back
+		return t, false
+	}
+	got, err := e.store.Apply(e.ctx, ws)
+	switch {
+	case err == nil:
+		return got, true
+	case errors.Is(err, protocol.ErrStale):
+		return t, false // somebody was faster
+	}
+	// The store may have made the claim all the same, and then nobody else takes
+	// the task before the lease is over.
+	e.failed(err)
+	if got, err = e.store.Task(e.ctx, t.ID); err == nil && got.Lease.Token == token {
+		return got, true
+	}
+	e.lag()
+	return t, false
 }

@@ -25,8 +25,9 @@ type runner struct {
 
 	mu     sched.Lock // orders the heartbeat and the steps, which write the same row; held while the store writes
 	task   protocol.Task
-	doubt  bool // a write failed and may have been made: task is read again before the next
-	frozen bool // by a fault: the heartbeat stands still too
+	ahead  *protocol.WriteSet // steps that are decided and not written
+	doubt  bool               // a write failed and may have been made: task is read again before the next
+	frozen bool               // by a fault: the heartbeat stands still too
 
 	beat time.Time // when the lease is extended next; of the engine's lock
 }
@@ -58,7 +59,7 @@ func (e *Engine) run(t protocol.Task, w protocol.Workspace) {
 		f = protocol.Fail(protocol.Infrastructure, "the server could not go on")
 	}
 	wait := e.limits.BackOff.After(r.now().Attempts, sched.Float64(e.sched))
-	_, err = r.write(func(t protocol.Task) (protocol.WriteSet, error) {
+	err = r.write(func(t protocol.Task) (protocol.WriteSet, error) {
 		return protocol.Failing(t, f, w, wait, e.sched.Now()), nil
 	})
 	if !errors.Is(err, protocol.ErrStale) && !errors.Is(err, errLeaseLost) {
@@ -67,7 +68,9 @@ func (e *Engine) run(t protocol.Task, w protocol.Workspace) {
 }
 
 // attempt is the steps of a task's life, each skipped when a former attempt
-// made it.
+// made it. A step is written when something lies between it and the next: a
+// point where something may go wrong, or a projection. Else the task goes from
+// its plan to its end in one transaction.
 func (r *runner) attempt() error {
 	if r.now().Plan == nil {
 		if err := r.plan(); err != nil {
@@ -78,26 +81,37 @@ func (r *runner) attempt() error {
 		return err
 	}
 	if !r.now().Committed {
-		if _, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
+		if err := r.step(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
 			return err
 		}
 	}
 	if err := r.pass(protocol.AfterCommit); err != nil {
 		return err
 	}
-	if t := r.now(); t.Projection == protocol.ProjectionPending {
-		if err := r.e.projectRecords(r.ctx, t); err != nil {
-			return err
-		}
-		if _, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Projected(t, r.e.sched.Now()), nil }); err != nil {
+	if r.now().Projection == protocol.ProjectionPending {
+		if err := r.project(); err != nil {
 			return err
 		}
 	}
 	if err := r.pass(protocol.BeforeFinish); err != nil {
 		return err
 	}
-	_, err := r.write(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Finish(t, r.e.sched.Now()) })
-	return err
+	if err := r.step(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Finish(t, r.e.sched.Now()) }); err != nil {
+		return err
+	}
+	return r.flush()
+}
+
+func (r *runner) project() error {
+	if r.e.project != nil || !r.e.calm(r.now()) {
+		if err := r.flush(); err != nil {
+			return err
+		}
+		if err := r.e.projectRecords(r.ctx, r.now()); err != nil {
+			return err
+		}
+	}
+	return r.step(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Projected(t, r.e.sched.Now()), nil })
 }
 
 // plan infers, takes away what the end user has already, and freezes the rest.
@@ -122,41 +136,88 @@ func (r *runner) plan() error {
 			return err
 		}
 	}
-	_, err = r.write(func(t protocol.Task) (protocol.WriteSet, error) {
+	return r.step(func(t protocol.Task) (protocol.WriteSet, error) {
 		return protocol.FreezePlan(t, facts, judged, first, r.e.sched.Now())
 	})
-	return err
 }
 
-// now is the task as this runner knows it.
+// now is the task as this runner knows it, with the steps that are not written
+// yet.
 func (r *runner) now() protocol.Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ahead != nil {
+		return r.ahead.Task
+	}
 	return r.task
 }
 
-// write makes one step. ErrStale means that the lease is another's: the
-// runner's context ends with it.
-func (r *runner) write(step func(protocol.Task) (protocol.WriteSet, error)) (protocol.Task, error) {
+// step decides the next step, and leaves it to flush to write it.
+func (r *runner) step(next func(protocol.Task) (protocol.WriteSet, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ahead == nil {
+		if err := r.look(); err != nil {
+			return err
+		}
+		ws, err := next(r.task)
+		if err == nil {
+			r.ahead = &ws
+		}
+		return err
+	}
+	ws, err := next(r.ahead.Task)
+	if err == nil {
+		ws = r.ahead.Then(ws)
+		r.ahead = &ws
+	}
+	return err
+}
+
+// flush writes the steps that were decided, as one. ErrStale means that the
+// lease is another's: the runner's context ends with it.
+func (r *runner) flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ahead == nil {
+		return nil
+	}
+	ws := *r.ahead
+	r.ahead = nil
+	return r.put(ws)
+}
+
+// write decides one step of the task as it is stored and writes it. Steps that
+// are not written yet are dropped.
+func (r *runner) write(step func(protocol.Task) (protocol.WriteSet, error)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ahead = nil
 	if r.ctx.Err() != nil {
-		return r.task, context.Cause(r.ctx)
+		return context.Cause(r.ctx)
 	}
 	if err := r.look(); err != nil {
-		return r.task, err
+		return err
 	}
 	ws, err := step(r.task)
 	if err != nil {
-		return r.task, err
+		return err
+	}
+	return r.put(ws)
+}
+
+// put is called with mu held.
+func (r *runner) put(ws protocol.WriteSet) error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
 	}
 	if err := r.apply(ws); err != nil {
-		return r.task, err
+		return err
 	}
 	if ws.Transition != nil {
 		r.e.moved(r.task)
 	}
-	return r.task, nil
+	return nil
 }
 
 // look reads the task again after a write that may have been made although it
@@ -196,6 +257,12 @@ func (r *runner) apply(ws protocol.WriteSet) error {
 func (r *runner) pass(p protocol.Point) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
+	}
+	if r.e.calm(r.now()) {
+		return nil
+	}
+	if err := r.flush(); err != nil {
+		return err
 	}
 	f := r.e.at(p, r.now())
 	switch f.Act {

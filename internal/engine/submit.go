@@ -51,7 +51,15 @@ func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Co
 	if f := e.at(protocol.Arrival, a.Task); f.Act == protocol.Late {
 		a.At = a.At.Add(time.Duration(f.Delay))
 	}
+	// Whoever waits for its task anyway has it claimed with the acceptance.
+	inline := (c.Kind == protocol.MemorySyncAdd || c.Kind == protocol.Turn) && e.calm(a.Task) && e.slot()
+	if inline {
+		a = a.Claimed(e.name, e.random(12), e.limits.Lease)
+	}
 	t, twin, err := e.store.Accept(ctx, a)
+	if inline && (err != nil || twin) {
+		e.release()
+	}
 	if err != nil {
 		var short *protocol.InsufficientError
 		if errors.As(err, &short) {
@@ -62,12 +70,16 @@ func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Co
 	}
 	if !twin {
 		e.tell(protocol.StepAccepted, t)
-		if t.State.Terminal() {
+		switch {
+		case inline:
+			e.tellClaimed(protocol.Task{State: protocol.Pending, NextAttempt: t.CreatedAt}, t)
+			e.runs(t, w)
+		case t.State.Terminal():
 			e.tellWritten(protocol.Task{}, t, nil)
 			if !e.repairProjection(ctx, t) {
 				e.nudge() // the loop tries again
 			}
-		} else {
+		default:
 			e.deliver(t, w)
 		}
 		return Submitted{Task: t}, nil

@@ -81,6 +81,15 @@ func (e *Engine) at(p protocol.Point, t protocol.Task) protocol.Fault {
 	return e.faults.At(p, t)
 }
 
+// calm says that nothing may go wrong on the way of a task.
+func (e *Engine) calm(t protocol.Task) bool {
+	if e.faults == nil {
+		return true
+	}
+	q, ok := e.faults.(protocol.Quiet)
+	return ok && q.Quiet(t)
+}
+
 // waiters are those who wait for a task to move, each with one buffered signal.
 type waiters struct {
 	mu sync.Mutex
