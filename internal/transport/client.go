@@ -20,7 +20,7 @@ type Config struct {
 	// HTTPClient lends its Transport and Jar. Its Timeout, when set, bounds
 	// each try, as TryTimeout does, and not the call. Its CheckRedirect is not
 	// used. Nil: a clone of http.DefaultTransport, proxies from the environment
-	// included.
+	// included, that keeps up to 64 idle connections.
 	HTTPClient *http.Client
 
 	Scheduler sched.Scheduler // nil: sched.Real()
@@ -39,6 +39,9 @@ type Config struct {
 	Header    http.Header // added to every request that does not have the name already
 	UserAgent string
 }
+
+// idlePerHost is how many idle connections to the service are kept.
+const idlePerHost = 64
 
 // Client makes the tries of all calls to one service. It is safe for
 // concurrent use. Its budget, gate and pause are shared by its calls.
@@ -91,7 +94,10 @@ func New(cfg Config) (*Client, error) {
 			c.base = http.DefaultTransport
 		}
 	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		// The default keeps two connections of a host. A client that many
+		// workers share would open a new one for nearly every call.
 		c.owned = t.Clone()
+		c.owned.MaxIdleConnsPerHost = max(c.owned.MaxIdleConnsPerHost, idlePerHost)
 		c.base = c.owned
 	} else { // somebody replaced it; they know why
 		c.base = http.DefaultTransport

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -29,7 +30,8 @@ import (
 // sixteen times in a second of a thousand calls, ten once in two seconds.
 //
 // When the server is back the queue is not let loose on it: it drains at 1.2
-// times the rate at which calls were made before. New calls join at its end,
+// times the rate at which calls were made before, counted over ten seconds, or
+// over the last two if those had more. New calls join at its end,
 // so that the order holds. Should calls be made faster now than before the
 // outage, the drain follows that rate; it would never end otherwise.
 //
@@ -50,9 +52,12 @@ type gate struct {
 	nextAt time.Time     // the head does not leave before
 	span   time.Duration // range of the next wait between probes
 	rate   float64       // calls per second before it shut
+	sure   bool          // whether that is more than a lower bound
 	calls  rateWindow
 	pause  pause
 	last   *Failure // what closed the way; told to calls that end unsent
+
+	drainAt time.Time // when the drain began
 }
 
 type gateState uint8
@@ -189,10 +194,17 @@ func (g *gate) grant(place *list.Element, p *pass, now time.Time) (probe bool, e
 	return probe, event
 }
 
-// interval is the time between two calls of a drain.
+// interval is the time between two calls of a drain. A rate that is no more
+// than a lower bound doubles with each second the server stays well: workers
+// that make their next call when the last one has ended show their rate only
+// while nothing holds them, and would crawl at a wrong one for minutes.
 func (g *gate) interval(now time.Time) time.Duration {
-	rate := max(g.rate, g.calls.perSecond(now), 1)
-	return time.Duration(float64(time.Second) / (1.2 * rate))
+	recent, _ := g.calls.perSecond(now)
+	rate := max(g.rate, 1)
+	if !g.sure {
+		rate *= math.Exp2(now.Sub(g.drainAt).Seconds())
+	}
+	return time.Duration(float64(time.Second) / (1.2 * max(rate, recent)))
 }
 
 // insert puts the call at its place by age. Calls that were sent before are

@@ -122,6 +122,32 @@ func TestGate(t *testing.T) {
 		leave()
 		calls.Wait()
 	})
+	// Workers make their next call when the last one has ended, so behind a
+	// gate their rate is the drain's. One that was drawn from the first moments
+	// of a client must not stay.
+	bubble(t, "workers that an outage met early are soon back at their own rate", func(t *testing.T) {
+		b := newBench(t, Policy{}, until(3*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		var workers sync.WaitGroup
+		for range 32 {
+			workers.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = b.call(ctx, "")
+				}
+			})
+		}
+		workers.Wait()
+		inLast := 0
+		for _, at := range b.sent {
+			if at > 15*time.Second {
+				inLast++
+			}
+		}
+		if want := 5 * 3200 * 9 / 10; inLast < want { // 32 workers, 10 ms a call
+			t.Errorf("%d calls in the last 5 s, want %d", inLast, want)
+		}
+	})
 	bubble(t, "off: every call finds out for itself", func(t *testing.T) {
 		b := newBench(t, Policy{Gate: GatePolicy{Off: true}, Budget: BudgetPolicy{Off: true}}, always(503, ""))
 		for range 5 {

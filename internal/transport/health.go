@@ -55,7 +55,7 @@ func (g *gate) failed(probe bool, now time.Time, hint time.Duration, f *Failure)
 		}
 	case (g.state == gateOpen || g.state == gateDraining) && g.row >= g.policy.Failures:
 		if g.state == gateOpen {
-			g.rate = g.calls.perSecond(now)
+			g.rate, g.sure = g.calls.perSecond(now)
 		}
 		g.span = g.policy.ProbeMin
 		g.shut(now, hint)
@@ -99,7 +99,7 @@ func (g *gate) answered(probe bool, now time.Time) Event {
 		g.state = gateOpen
 		g.pause.frozen.stop(now)
 	} else {
-		g.state = gateDraining
+		g.state, g.drainAt = gateDraining, now
 		g.nextAt = now.Add(g.interval(now))
 	}
 	g.span = 0
@@ -129,19 +129,29 @@ func (w *rateWindow) turn(now time.Time) int {
 	return int(w.second % n)
 }
 
-// perSecond is the rate over the ten seconds that are whole, and over those
-// there were when the client is younger than that.
-func (w *rateWindow) perSecond(now time.Time) float64 {
-	running := w.turn(now)
-	sum := 0
-	for i, n := range w.counts {
-		if i != running {
-			sum += n
+// perSecond is the rate over the ten seconds that are whole, or over the last
+// two of them when calls have become more frequent, or over those there were
+// when the client is younger.
+//
+// sure is false when calls began in fewer than five of the ten: the client is
+// young, or was idle, or its callers were all waiting a moment ago. The rate is
+// then no more than a lower bound.
+func (w *rateWindow) perSecond(now time.Time) (rate float64, sure bool) {
+	running, n := w.turn(now), len(w.counts)
+	whole := int(min(w.second, int64(n-1)))
+	if whole == 0 {
+		return float64(w.counts[running]), false
+	}
+	sum, busy := 0, 0
+	for back := 1; back <= whole; back++ {
+		count := w.counts[(running+n-back)%n]
+		sum += count
+		if count > 0 {
+			busy++
+		}
+		if back == min(2, whole) {
+			rate = float64(sum) / float64(back)
 		}
 	}
-	whole := min(w.second, int64(len(w.counts)-1))
-	if whole == 0 {
-		return float64(w.counts[running])
-	}
-	return float64(sum) / float64(whole)
+	return max(rate, float64(sum)/float64(whole)), busy >= 5
 }

@@ -111,8 +111,37 @@ func TestRateIsThatOfTheLastTenWholeSeconds(t *testing.T) {
 	}
 	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
 	for _, tc := range []struct{ second, want float64 }{{19.95, 10}, {20.5, 10}, {25, 5}, {31, 0}, {500, 0}} {
-		if got := w.perSecond(at(tc.second)); got != tc.want {
+		if got, _ := w.perSecond(at(tc.second)); got != tc.want {
 			t.Errorf("after %v s: %v a second, want %v", tc.second, got, tc.want)
+		}
+	}
+}
+
+func TestRateFollowsTheLastTwoSecondsUpwards(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		counts []int // calls in each second before the running one
+		want   float64
+		sure   bool
+	}{
+		{"steady", []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 10}, 10, true},
+		{"growing", []int{1, 1, 1, 1, 1, 1, 1, 1, 10, 30}, 20, true},
+		{"falling", []int{30, 10, 10, 10, 10, 10, 5, 5, 5, 5}, 10, true},
+		{"a burst after nothing", []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 50}, 25, false},
+		{"young", []int{8}, 8, false},
+		{"two seconds old", []int{8, 20}, 14, false},
+	} {
+		start := time.Unix(0, 0)
+		w := rateWindow{start: start}
+		for second, n := range tc.counts {
+			for range n {
+				w.add(start.Add(time.Duration(second)*time.Second + time.Millisecond))
+			}
+		}
+		got, sure := w.perSecond(start.Add(time.Duration(len(tc.counts))*time.Second + time.Millisecond))
+		if got != tc.want || sure != tc.sure {
+			t.Errorf("%s: %v a second, sure %v; want %v, %v", tc.name, got, sure, tc.want, tc.sure)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (g *gate) throttled(now time.Time, hint time.Duration, f *Failure) Event {
 		return Event{}
 	}
 	if g.state == gateOpen {
-		g.rate = g.calls.perSecond(now)
+		g.rate, g.sure = g.calls.perSecond(now)
 	}
 	g.state, g.last, g.row = gatePaused, f, 0
 	g.pause.until = until

@@ -401,3 +401,25 @@ func TestManyCallsAtOnceWithTimeouts(t *testing.T) {
 	}
 	calls.Wait()
 }
+
+// A client that many workers share keeps a connection for each of them.
+func TestWorkersKeepTheirConnections(t *testing.T) {
+	t.Parallel()
+	const workers, rounds = 16, 40
+	s := newWire(t, false, func(http.ResponseWriter, *http.Request, int) {})
+	c := s.client(t, Policy{})
+	for range rounds { // all at once, then all idle
+		var calls sync.WaitGroup
+		for range workers {
+			calls.Go(func() {
+				if _, err := s.post(t, c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+	}
+	if n := s.conns.Load(); n > workers*rounds/4 {
+		t.Errorf("%d connections for %d calls", n, workers*rounds)
+	}
+}
