@@ -75,6 +75,10 @@ workers: ## each broker: 500 records, redelivered, through five SIGKILLs and a s
 	  (cd $$m && MEMWRITE_DRILL=full go test . -run '^TestDrill' -count=1 -v | { grep -E '^(broker=|ok|FAIL|panic|---|    [a-z]+\.go)' || true; }) || short=1; \
 	done; exit $$short
 
+.PHONY: conform-mutants
+conform-mutants: ## break one promise of a server at a time: each is caught by its own check alone
+	@go test ./conformance -run '^TestEveryBrokenPromiseIsCaughtByItsCheckAlone$$' -count=1 -v | grep -E '^(broken=|ok|FAIL|panic|    )'
+
 .PHONY: ci
 ci: ## everything a change must pass
 	bash .ci/run

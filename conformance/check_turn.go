@@ -50,18 +50,19 @@ func turnChecks() []*check {
 		},
 		{
 			name: "turn/key", promise: "Another speaker or another spelling of the time is another turn", point: "MemorySync 4.2",
-			needs: ms, calls: 5, adds: 3, run: func(p *probe) {
+			needs: ms, calls: 10, adds: 3, run: func(p *probe) {
 				user := p.memorySyncUser()
 				for _, t := range [][2]string{{speaker, turnTime}, {"other@conform", turnTime}, {speaker, turnAgain}} {
 					a := p.turn(user, "user", t[0], t[1], textReleases)
 					p.want(accepted(a), "a turn of speaker %q at %q, which was not sent before, answers %s", t[0], t[1], a)
+					p.settles(user, 1)
+					p.forgetAll(user)
 				}
-				p.settles(user, 1)
 			},
 		},
 		{
 			name: "turn/window", promise: "A turn is recognised for 30 days and not longer", point: "MemorySync 4.2",
-			needs: faults, calls: 5, adds: 2, run: func(p *probe) {
+			needs: faults, calls: 7, adds: 2, run: func(p *probe) {
 				user := p.memorySyncUser()
 				text := "My team ships releases every " + p.id() + "."
 				p.want(accepted(p.turn(user, "user", speaker, turnTime, text)), "a turn is not accepted")
@@ -69,9 +70,11 @@ func turnChecks() []*check {
 				p.fault(fault{Kind: "late_arrival", Key: text, Delay: 30*24*time.Hour - time.Hour})
 				a := p.turn(user, "user", speaker, turnTime, text)
 				p.want(processing(a) == "skipped_replay", "the same turn an hour before the 30 days are over answers %s", a)
+				p.forgetAll(user)
 				p.fault(fault{Kind: "late_arrival", Key: text, Delay: 30*24*time.Hour + time.Hour})
 				a = p.turn(user, "user", speaker, turnTime, text)
 				p.want(accepted(a), "the same turn after 30 days answers %s", a)
+				p.settles(user, 1)
 			},
 		},
 		{

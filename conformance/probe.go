@@ -192,7 +192,7 @@ func (p *probe) look(id string) answer {
 
 // ended waits until an event ends and gives it.
 func (p *probe) ended(id string) answer {
-	return p.until(id, func(a answer) bool { s := a.text("status"); return s == "SUCCEEDED" || s == "FAILED" })
+	return p.until(id, ended)
 }
 
 // succeeded waits until an event ends, which has to be well.
@@ -286,18 +286,21 @@ func (p *probe) tidyUp() {
 			p.fm(http.MethodDelete, "/v1/memories?user_id="+url.QueryEscape(u.user), u.user+"-tidy", "")
 			continue
 		}
-		a := p.ms(http.MethodGet, p.listPath(u.user), "", "")
-		var ids []string
-		for _, m := range a.list("memories") {
-			if fields, ok := m.(map[string]any); ok {
-				if id, ok := fields["memory_id"].(string); ok {
-					ids = append(ids, id)
-				}
-			}
+		p.forgetAll(u.user)
+	}
+}
+
+// forgetAll forgets every memory of a MemorySync user.
+func (p *probe) forgetAll(user string) {
+	a := p.ms(http.MethodGet, p.listPath(user), "", "")
+	var ids []string
+	for _, m := range a.list("memories") {
+		if fields, ok := m.(map[string]any); ok {
+			ids = append(ids, str(fields["memory_id"]))
 		}
-		if len(ids) > 0 {
-			p.ms(http.MethodDelete, "/memory/forget", u.user, object("memory_ids", numbers(ids)))
-		}
+	}
+	if len(ids) > 0 {
+		p.ms(http.MethodDelete, "/memory/forget", user, object("memory_ids", numbers(ids)))
 	}
 }
 
