@@ -72,7 +72,7 @@ waiting: ## what waiting for 20,000 events costs in time and in requests
 .PHONY: workers
 workers: ## each broker: 500 records, redelivered, through five SIGKILLs and a service in trouble
 	@short=0; for m in contrib/*worker; do \
-	  (cd $$m && MEMWRITE_DRILL=full go test . -run '^TestDrill' -count=1 -v | { grep -E '^(broker=|ok|FAIL|panic|---|    [a-z]+\.go)' || true; }) || short=1; \
+	  (cd $$m && MEMWRITE_DRILL=full go test . -run '^TestDrill' -count=1 -parallel 1 -v | { grep -E '^(broker=|ok|FAIL|panic|---|    [a-z]+\.go)' || true; }) || short=1; \
 	done; exit $$short
 
 .PHONY: conform-mutants

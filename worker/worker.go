@@ -142,6 +142,9 @@ func orElse[T int | time.Duration](v *T, def T) {
 // Patience is the longest that Handle keeps a delivery.
 func (w *Worker) Patience() time.Duration { return w.cfg.Patience }
 
+// InHand is how many deliveries a source should give out at most.
+func (w *Worker) InHand() int { return w.cfg.InHand }
+
 // Demand waits until the source may give out more messages, and says how many
 // at most. While the worker holds it waits until a probe is due, and says one.
 // Its error is the context's cause, or ErrClosed.

@@ -315,6 +315,7 @@ func TestRunDrains(t *testing.T) {
 }
 
 func TestDrill(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
