@@ -79,6 +79,17 @@ workers: ## each broker: 500 records, redelivered, through five SIGKILLs and a s
 conform-mutants: ## break one promise of a server at a time: each is caught by its own check alone
 	@go test ./conformance -run '^TestEveryBrokenPromiseIsCaughtByItsCheckAlone$$' -count=1 -v | grep -E '^(broken=|ok|FAIL|panic|    )'
 
+SEED ?= 0
+SCHEDULES ?= 0
+
+.PHONY: sim
+sim: ## lives full of faults, one runnable at a time (SCHEDULES=100000 from a base SEED; SEED=n alone replays that one and shrinks it)
+	@go run ./internal/sim/simulate -seed $(SEED) -schedules $(SCHEDULES) $(SIMFLAGS)
+
+.PHONY: sim-replay
+sim-replay: ## twenty seeds, each lived through 100 times: equal logs
+	@go run ./internal/sim/simulate -seed $(SEED) -replay 100
+
 .PHONY: ci
 ci: ## everything a change must pass
 	bash .ci/run

@@ -233,10 +233,10 @@ func (a *audit) rests(t *protocol.Task, when string) {
 	case t.State != protocol.Succeeded && t.Command == nil && t.State != protocol.Failed:
 		a.fail("I13", "task %s, %s, is %s and has lost its input", t.ID, when, t.State)
 	}
-	if t.State == protocol.Succeeded && t.Plan != nil {
+	if t.Command == nil && t.Plan != nil {
 		for _, m := range t.Plan.Mutations {
 			if m.Fact != (protocol.Fact{}) {
-				a.fail("I13", "the plan of task %s, which SUCCEEDED, holds what was read", t.ID)
+				a.fail("I13", "the plan of task %s, which is %s, holds what was read", t.ID, t.State)
 			}
 		}
 	}

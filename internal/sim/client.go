@@ -14,6 +14,7 @@ var errCrashed = errors.New("sim: the client died")
 
 // client makes its operations one after the other.
 func (w *world) client(index int) {
+	p := w.newProcess(fmt.Sprintf("client%d", index+1))
 	for i := range w.script.Ops {
 		op := &w.script.Ops[i]
 		if op.Client != index {
@@ -24,7 +25,7 @@ func (w *world) client(index int) {
 		}
 		w.ops++
 		w.shortage()
-		w.operate(op)
+		p = w.operate(p, op)
 	}
 	w.through()
 }
@@ -35,7 +36,6 @@ func (w *world) shortage() {
 	if f == nil {
 		return
 	}
-	w.fired(f, "")
 	unit := protocol.Credits
 	if f.Kind == QuotaGone {
 		unit = protocol.Adds
@@ -45,6 +45,7 @@ func (w *world) shortage() {
 	if b.Available == 0 || b.Available > 1<<40 {
 		return // nothing there yet, or no bound
 	}
+	w.fired(f, "")
 	w.grant(index, unit, -b.Available)
 	w.sched.goAs("bank", func() {
 		w.sleep(f.Span)
@@ -54,26 +55,48 @@ func (w *world) shortage() {
 
 // operate makes one operation, which a fault may cut short: the caller then
 // comes back with the same names, as if it had read them from its own store.
-func (w *world) operate(op *Op) {
+func (w *world) operate(p *process, op *Op) *process {
 	ctx, cancel := context.WithCancelCause(w.ctx)
 	defer cancel(nil)
 	f := w.strike(atCall)
 	if f != nil {
-		w.fired(f, "")
 		if f.Kind == ClientTimeout {
 			var release context.CancelFunc
 			ctx, release = w.sched.WithTimeout(ctx, f.Span, nil)
 			defer release()
 		} else {
-			w.crashes++
-			w.sched.goAs("fault", func() { w.sleep(f.Span / 8); cancel(errCrashed) })
+			w.sched.goAs("fault", func() { w.sleep(f.Span); cancel(errCrashed) })
 		}
 	}
 	x := w.wishes[op.Intent]
-	w.direct(ctx, op, x)
-	if f != nil && f.Kind == ClientCrash {
-		w.direct(w.ctx, op, x)
+	w.make(ctx, p, op, x)
+	if f == nil || ctx.Err() == nil {
+		return p // it was through before anything happened
 	}
+	w.fired(f, "")
+	if f.Kind == ClientCrash {
+		w.crashes++
+		p = w.newProcess(p.name)
+		w.make(w.ctx, p, op, x)
+	}
+	return p
+}
+
+func (w *world) make(ctx context.Context, p *process, op *Op, x *wish) {
+	var err error
+	how := "sdk"
+	if op.Direct {
+		how = "direct"
+		err = w.direct(ctx, op, x)
+	} else {
+		err = p.through(ctx, op, x)
+	}
+	if !w.log.keep {
+		w.note("op", string(op.Verb), how, int64(x.Number))
+		return
+	}
+	w.note("op", string(op.Verb), how, int64(x.Number))
+	w.log.lines[len(w.log.lines)-1].More = fmt.Sprintf("%s %s %s: %v", how, x.Kind, x.name, err)
 }
 
 // alive is a node that is up, or nil.
@@ -87,29 +110,26 @@ func (w *world) alive(draw uint64) *node {
 }
 
 // direct makes an operation on an engine, without a wire.
-func (w *world) direct(ctx context.Context, op *Op, x *wish) {
+func (w *world) direct(ctx context.Context, op *Op, x *wish) error {
 	n := w.alive(op.Draw)
 	if n == nil {
-		w.note("op", string(op.Verb), "no node is up", 0)
-		return
+		return errDown
 	}
-	var err error
 	switch op.Verb {
 	case Send:
-		err = x.submit(ctx, n)
+		return x.submit(ctx, n)
 	case Await:
-		err = x.await(ctx, n, time.Duration(op.Draw%uint64(20*time.Second)))
+		return x.await(ctx, n, time.Duration(op.Draw%uint64(20*time.Second)))
 	case Redrive:
-		err = x.redrive(ctx, n)
-	case Look:
-		_, err = n.engine.Events(ctx, x.ws, "", nil, 5)
-		if err == nil {
-			_, err = n.engine.Usage(ctx, x.ws)
-		}
+		return x.redrive(ctx, n)
 	case Forget:
-		err = x.forget(ctx, n)
+		return x.forget(ctx, n)
 	}
-	w.note("op", string(op.Verb), fmt.Sprintf("%s: %v", x.name, err), int64(x.Number))
+	_, err := n.engine.Events(ctx, x.ws, "", nil, 5)
+	if err == nil {
+		_, err = n.engine.Usage(ctx, x.ws)
+	}
+	return err
 }
 
 // submit sends a wish once.
@@ -196,31 +216,42 @@ func (x *wish) stored(t *protocol.Task) {
 
 // fulfil sends a wish until it is stored. Nothing goes wrong any more, so it
 // takes a few rounds (E6).
-func (w *world) fulfil(x *wish) {
+func (w *world) fulfil(p *process, x *wish) {
 	for range 12 {
-		n := w.nodes[x.Number%len(w.nodes)]
-		err := x.submit(w.ctx, n)
-		if x.moot {
+		if s := x.holder(); s != nil && s.row.State == protocol.Failed && s.row.Command == nil && x.keyed() {
+			x.moot = true // nobody redrove it in time, and its key is used up
 			return
 		}
-		if err == nil {
-			err = x.await(w.ctx, n, time.Hour)
-		}
-		if err == nil {
-			if row := w.audit.tasks[x.task].row; row.State == protocol.Failed && row.Kind == protocol.Infer && row.Command == nil {
-				x.moot = true // nobody redrove it in time, and its key is used up
+		if x.Number%2 == 0 {
+			if p.insist(x) {
 				return
 			}
-		}
-		if err == nil && w.audit.tasks[x.task].row.State == protocol.Failed && x.Kind == WantInfer {
-			err = x.redrive(w.ctx, n)
-		}
-		if err == nil && x.done && w.audit.tasks[x.task].row.State == protocol.Succeeded {
+		} else if x.press(w.nodes[x.Number%len(w.nodes)]) {
 			return
 		}
 		w.pass(time.Second)
 	}
 	w.audit.fail("E6", "%s is not stored although nothing goes wrong any more", x)
+}
+
+// press sends a wish to a node and waits for its task.
+func (x *wish) press(n *node) bool {
+	w := x.world
+	err := x.submit(w.ctx, n)
+	if x.moot {
+		return true
+	}
+	if err == nil {
+		err = x.await(w.ctx, n, time.Hour)
+	}
+	state := protocol.Failed
+	if err == nil {
+		state = w.audit.tasks[x.task].row.State
+	}
+	if err == nil && state == protocol.Failed && x.Kind == WantInfer {
+		_ = x.redrive(w.ctx, n)
+	}
+	return state == protocol.Succeeded
 }
 
 // reader reads the history of a workspace a few rows at a time, whenever it

@@ -163,7 +163,7 @@ func (n *node) At(p protocol.Point, t protocol.Task) protocol.Fault {
 			return protocol.Fault{Act: protocol.Double}
 		}
 		return protocol.Fault{Act: protocol.Delay, Delay: int64(f.Span)}
-	default:
+	case protocol.BeforeInference, protocol.AfterInference, protocol.AfterPlan, protocol.AfterCommit, protocol.BeforeFinish:
 		return n.atPoint(p)
 	}
 	return protocol.Fault{}

@@ -26,20 +26,20 @@ type node struct {
 	listen  []func(string)
 }
 
-// start brings a node up. It must run in a runnable that belongs to it.
+// start brings a node up.
 func (w *world) start(index int) {
 	w.births++
 	n := &node{world: w, index: index, name: "node" + strconv.Itoa(index+1) + "#" + strconv.Itoa(w.births), calls: map[int]context.CancelCauseFunc{}}
 	shape := w.script.World
 	n.engine = engine.New(engine.Config{
-		Store: &nodeStore{n: n, Store: w.store}, Scheduler: w.sched, Extractor: n, Comparer: compare{}, Projector: n, Wakeups: n, Faults: n,
+		Store: &nodeStore{n: n, Store: w.store}, Scheduler: owned{w.sched, n.name}, Extractor: n, Comparer: compare{}, Projector: n, Wakeups: n, Faults: n,
 		Limits: engine.Limits{Runners: shape.Runners, MaxAttempts: shape.MaxAttempts, Lease: shape.Lease,
 			BackOff: protocol.BackOff{Base: shape.BackOff, Cap: 20 * shape.BackOff}, RepairEvery: shape.Repair, InferenceTimeout: 2 * shape.Lease},
 		OnError: func(err error) { w.stopped(err) },
 	})
 	n.backend = backend.New(n.engine, w.sched)
 	w.nodes[index] = n
-	w.sched.goAs(n.name, n.engine.Start)
+	n.engine.Start()
 	w.note("node", n.name, "up", 0)
 }
 

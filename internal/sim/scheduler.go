@@ -22,6 +22,7 @@ import (
 type scheduler struct {
 	now     time.Time
 	rng     *rand.Rand
+	pool    *pool
 	procs   []*proc
 	able    []int // scratch: indexes of procs that can go on
 	running *proc
@@ -41,8 +42,7 @@ type scheduler struct {
 type proc struct {
 	number int
 	owner  string // what it belongs to, inherited
-	resume func() (struct{}, bool)
-	yield  func(struct{}) bool
+	on     *coroutine
 
 	// what it waits for
 	ctx   context.Context
@@ -53,6 +53,39 @@ type proc struct {
 	got   error // how the wait ended
 }
 
+// coroutine carries one runnable after the other: a stack that has grown stays
+// so.
+type coroutine struct {
+	f      func()
+	ended  bool
+	resume func() (struct{}, bool)
+	yield  func(struct{}) bool
+}
+
+// pool is coroutines that carry nothing. It belongs to one worker.
+type pool struct{ free []*coroutine }
+
+func (p *pool) take(f func()) *coroutine {
+	if n := len(p.free); n > 0 {
+		c := p.free[n-1]
+		p.free = p.free[:n-1]
+		c.f, c.ended = f, false
+		return c
+	}
+	c := &coroutine{f: f}
+	c.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
+		for {
+			c.f()
+			c.f, c.ended = nil, true
+			if !yield(struct{}{}) {
+				return
+			}
+		}
+	})
+	return c
+}
+
 // The outcomes of a wait, as bits of what is the case.
 const (
 	byWake = 1 << iota
@@ -60,7 +93,9 @@ const (
 	byContext
 )
 
-func newScheduler(rng *rand.Rand, now time.Time) *scheduler { return &scheduler{rng: rng, now: now} }
+func newScheduler(p *pool, rng *rand.Rand, now time.Time) *scheduler {
+	return &scheduler{pool: p, rng: rng, now: now}
+}
 
 var _ sched.Scheduler = (*scheduler)(nil)
 
@@ -70,14 +105,10 @@ func (s *scheduler) Uint64() uint64 { return s.rng.Uint64() }
 // Go makes a runnable. It first runs in a later step.
 func (s *scheduler) Go(f func()) {
 	s.made++
-	p := &proc{number: s.made, timed: true, at: s.now}
+	p := &proc{number: s.made, timed: true, at: s.now, on: s.pool.take(f)}
 	if s.running != nil {
 		p.owner = s.running.owner
 	}
-	p.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
-		p.yield = yield
-		f()
-	})
 	s.procs = append(s.procs, p)
 }
 
@@ -86,6 +117,14 @@ func (s *scheduler) goAs(owner string, f func()) {
 	s.Go(f)
 	s.procs[len(s.procs)-1].owner = owner
 }
+
+// owned is the scheduler as one owner uses it: what it starts is its own.
+type owned struct {
+	*scheduler
+	owner string
+}
+
+func (o owned) Go(f func()) { o.goAs(o.owner, f) }
 
 func (s *scheduler) Wait(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	if ctx.Err() != nil {
@@ -114,7 +153,7 @@ func (s *scheduler) park(ctx context.Context, d time.Duration, wake <-chan struc
 	if p.timed = d != sched.Forever; p.timed {
 		p.at = s.now.Add(d)
 	}
-	p.yield(struct{}{})
+	p.on.yield(struct{}{})
 	return p.got
 }
 
@@ -219,9 +258,10 @@ func (s *scheduler) resume(i int) {
 	s.fire()
 	p.wake, p.done, p.ctx = nil, nil, nil
 	s.running = p
-	_, more := p.resume()
+	p.on.resume()
 	s.running = nil
-	if !more {
+	if p.on.ended {
+		s.pool.free = append(s.pool.free, p.on)
 		last := len(s.procs) - 1
 		copy(s.procs[i:], s.procs[i+1:])
 		s.procs[last] = nil

@@ -87,7 +87,7 @@ func NewScript(seed uint64) *Script {
 		Sticky: []uint64{0, 0, 100, 200, 245}[r.IntN(5)], Late: pick(0, time.Millisecond, 300*time.Millisecond),
 		StoreTime: pick(0, time.Millisecond, 20*time.Millisecond),
 	}
-	if r.IntN(2) == 0 {
+	if r.IntN(3) > 0 {
 		s.World.Credits, s.World.Adds = int64(r.IntN(24)), int64(r.IntN(12))
 	}
 	for n := range some(9, 14) {
@@ -110,7 +110,7 @@ func NewScript(seed uint64) *Script {
 			Direct: r.IntN(2) == 0, Draw: r.Uint64(), Pause: pick(0, 0, 10*time.Millisecond, 500*time.Millisecond, 3*time.Second),
 		})
 	}
-	for range some(8, 20) {
+	for range some(10, 26) {
 		s.Faults = append(s.Faults, newFault(r, s.World))
 	}
 	return s
@@ -129,6 +129,9 @@ func newFault(r *rand.Rand, w Shape) Fault {
 		f.Span = time.Duration(r.Int64N(int64(w.Lease)))
 	default:
 		f.Span = time.Duration(r.Int64N(int64(4 * w.Lease)))
+	}
+	if f.At == int(atCall) { // a call is short
+		f.Span = time.Duration(r.Int64N(int64([]time.Duration{time.Millisecond, 40 * time.Millisecond, w.Lease}[r.IntN(3)])))
 	}
 	if f.Kind == ClockJump {
 		f.Span = []time.Duration{time.Second, w.Lease, w.Lease + time.Second, time.Hour, 25 * time.Hour, 31 * 24 * time.Hour}[r.IntN(6)]

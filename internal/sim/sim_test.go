@@ -1,45 +1,78 @@
 package sim
 
 import (
-	"os"
-	"strconv"
+	"bytes"
+	"strings"
 	"testing"
-	"time"
 )
 
-func TestSchedules(t *testing.T) {
+func TestSchedulesKeepEveryInvariant(t *testing.T) {
 	t.Parallel()
 	n := 300
-	if v := os.Getenv("N"); v != "" {
-		n, _ = strconv.Atoi(v)
+	if testing.Short() {
+		n = 60
 	}
-	began := time.Now()
-	steps, ops, faults := 0, 0, 0
-	for seed := range n {
-		res := Run(NewScript(uint64(seed)), false)
-		steps += res.Steps
-		ops += res.Ops
-		for _, c := range res.Faults {
-			faults += c
-		}
-		if res.Violation != nil {
-			t.Fatalf("seed %d: %v", seed, res.Violation)
-		}
+	totals := Campaign(1, n, 0, 2)
+	if r := totals.First; r != nil {
+		t.Fatalf("make sim SEED=%d: %v", r.Script.Seed, r.Violation)
 	}
-	t.Logf("%d steps %d ops %d faults a schedule, %v each", steps/n, ops/n, faults/n, time.Since(began)/time.Duration(n))
+	faults := 0
+	for _, c := range totals.Faults {
+		faults += c
+	}
+	if totals.Ops < 40*n || faults < 5*n {
+		t.Errorf("%d operations and %d faults in %d schedules: too tame to find anything", totals.Ops, faults, n)
+	}
 }
 
-func TestOne(t *testing.T) {
-	seed := uint64(0)
-	if v := os.Getenv("SEED"); v != "" {
-		n, _ := strconv.Atoi(v)
-		seed = uint64(n)
-	} else {
-		t.Skip()
+func TestASeedIsALife(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(5) {
+		if _, same := Replay(1000+seed, 10); !same {
+			t.Errorf("seed %d lives differently each time", 1000+seed)
+		}
 	}
-	res := Run(NewScript(seed), true)
-	for _, l := range res.Log {
-		t.Log(l)
+	one, _ := Replay(1, 1)
+	if other, _ := Replay(2, 1); one == other {
+		t.Error("two seeds have one log")
 	}
-	t.Log(res.Violation)
+}
+
+// A failure is written down and gets smaller. The broken invariant is made up
+// here; the deliberate faults in mutants are the real ones.
+func TestAFailureShrinksAndIsWritten(t *testing.T) {
+	t.Parallel()
+	h := NewWorker()
+	h.wrong = func(w *world) {
+		if w.tally[StoreAfter] > 0 && w.ops > 3 {
+			w.audit.fail("E0", "a store failed after it was done")
+		}
+	}
+	for seed := uint64(1); ; seed++ {
+		s := NewScript(seed)
+		res := h.Run(s, true)
+		if res.Violation == nil {
+			continue
+		}
+		small, again := Shrink(h, s, "E0", 500)
+		if again.Violation == nil || again.Violation.Invariant != "E0" {
+			t.Fatalf("the shrunk script ends with %v", again.Violation)
+		}
+		if len(small.Faults) != 1 || len(small.Ops) >= len(s.Ops) {
+			t.Errorf("%d faults and %d of %d operations are left", len(small.Faults), len(small.Ops), len(s.Ops))
+		}
+		var log, page bytes.Buffer
+		if err := WriteLog(&log, again); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteTimeline(&page, again); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{log.String(), page.String()} {
+			if !strings.Contains(text, "a store failed after it was done") || !strings.Contains(text, string(StoreAfter)) {
+				t.Errorf("it does not say what happened:\n%.400s", text)
+			}
+		}
+		return
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/service"
 )
 
 // wish is an intent with what its callers know of it. Twins share one: two
@@ -42,14 +43,15 @@ func (x *wish) user() string { return fmt.Sprintf("user-%d", x.User) }
 
 // command is what the wish asks of an engine.
 func (x *wish) command() protocol.Command {
-	c := protocol.Command{Text: x.text}
+	importance := 0.5 // what the wire's absent one means
+	c := protocol.Command{Text: x.text, Importance: &importance}
 	switch x.Kind {
 	case WantAdd:
 		c.Kind, c.ClientRef = protocol.MemorySyncAdd, x.name
-		c.Scope = protocol.Scope{Tenant: x.ws, Project: "default", EndUser: x.user()}
+		c.Scope = protocol.Scope{Tenant: x.ws, Project: service.DefaultProject, EndUser: x.user()}
 	case WantTurn:
 		c.Kind, c.Speaker, c.OccurredAt = protocol.Turn, x.name, x.at
-		c.Scope = protocol.Scope{Tenant: x.ws, Project: "default", EndUser: x.user()}
+		c.Scope = protocol.Scope{Tenant: x.ws, Project: service.DefaultProject, EndUser: x.user()}
 	case WantInfer:
 		c.Kind, c.Key = protocol.Infer, x.name
 		c.Scope = protocol.Scope{UserID: x.user()}

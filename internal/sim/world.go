@@ -38,6 +38,8 @@ type world struct {
 	over    bool
 	readers []*reader
 	births  int
+	outage  []outage
+	worker  *Worker
 	crashes int
 	calls   int
 	ops     int
@@ -59,8 +61,9 @@ type Result struct {
 const mostSteps = 60_000
 
 // Run lives through a script. With keep the operation log is there in words.
-func Run(s *Script, keep bool) (res *Result) {
-	w := newWorld(s, keep)
+func (h *Worker) Run(s *Script, keep bool) (res *Result) {
+	w := newWorld(h, s, keep)
+	h.door.Scheduler = w.sched
 	defer func() {
 		if v := recover(); v != nil {
 			w.audit.fail("I0", "a panic: %v\n%s", v, debug.Stack())
@@ -68,7 +71,12 @@ func Run(s *Script, keep bool) (res *Result) {
 		}
 	}()
 	w.open()
-	if err := w.sched.run(mostSteps, func() bool { return w.audit.found != nil }); err != nil && w.audit.found == nil {
+	if err := w.sched.run(mostSteps, func() bool {
+		if h.wrong != nil {
+			h.wrong(w)
+		}
+		return w.audit.found != nil
+	}); err != nil && w.audit.found == nil {
 		w.audit.fail("E6", "%v", err)
 	}
 	if w.audit.found == nil {
@@ -77,13 +85,13 @@ func Run(s *Script, keep bool) (res *Result) {
 	return w.result()
 }
 
-func newWorld(s *Script, keep bool) *world {
+func newWorld(h *Worker, s *Script, keep bool) *world {
 	w := &world{
-		script: s, store: memory.New(1000), ctx: context.Background(), tally: map[Kind]int{}, points: map[string]int{},
+		worker: h, script: s, store: memory.New(1000), ctx: context.Background(), tally: map[Kind]int{}, points: map[string]int{},
 		calmed: make(chan struct{}), began: time.Date(2026, 8, 30, 12, 0, 0, 0, time.UTC), nodes: make([]*node, s.World.Nodes),
 	}
 	w.log = oplog{hash: fnvStart, keep: keep}
-	w.sched = newScheduler(rand.New(rand.NewPCG(s.Seed, 0x73636865647565)), w.began)
+	w.sched = newScheduler(&h.pool, rand.New(rand.NewPCG(s.Seed, 0x73636865647565)), w.began)
 	w.sched.sticky, w.sched.late = s.World.Sticky, s.World.Late
 	w.sched.trace = func(p *proc, why int) {
 		w.log.mix(uint64(p.number)<<8 | uint64(why))
@@ -184,9 +192,10 @@ func (w *world) watch() {
 	w.fund()
 	done := make(chan struct{})
 	left := len(w.wishes)
+	p := w.newProcess("callers")
 	for _, x := range w.wishes {
 		w.sched.goAs("caller", func() {
-			w.fulfil(x)
+			w.fulfil(p, x)
 			if left--; left == 0 {
 				close(done)
 			}

@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Totals is what many schedules came to.
+type Totals struct {
+	Schedules, Steps, Ops, Crashes, Violations int
+	Faults                                     map[Kind]int
+	Points                                     map[string]int
+	First                                      *Result // of the violation with the lowest seed
+	Took                                       time.Duration
+}
+
+// Campaign lives through n schedules from a base seed on, or as many as fit
+// into a time when n is 0, on so many workers. The first violation ends it.
+func Campaign(base uint64, n int, most time.Duration, workers int) Totals {
+	out := Totals{Faults: map[Kind]int{}, Points: map[string]int{}}
+	var mu sync.Mutex
+	var next atomic.Int64
+	var stop atomic.Bool
+	began := time.Now()
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() {
+			h := NewWorker()
+			for !stop.Load() {
+				i := int(next.Add(1)) - 1
+				if n > 0 && i >= n || most > 0 && time.Since(began) > most {
+					return
+				}
+				res := h.Run(NewScript(base+uint64(i)), false)
+				mu.Lock()
+				out.add(res)
+				mu.Unlock()
+				if res.Violation != nil {
+					stop.Store(true)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	out.Took = time.Since(began)
+	return out
+}
+
+func (t *Totals) add(r *Result) {
+	t.Schedules++
+	t.Steps += r.Steps
+	t.Ops += r.Ops
+	t.Crashes += r.Crashes
+	for k, c := range r.Faults {
+		t.Faults[k] += c
+	}
+	for p, c := range r.Points {
+		t.Points[p] += c
+	}
+	if r.Violation != nil {
+		t.Violations++
+		if t.First == nil || r.Script.Seed < t.First.Script.Seed {
+			t.First = r
+		}
+	}
+}
+
+// Print writes what happened: a line of totals, and how often each kind of
+// fault struck.
+func (t *Totals) Print(w io.Writer) {
+	faults := 0
+	for _, k := range slices.Sorted(func(yield func(string) bool) {
+		for k := range t.Faults {
+			if !yield(string(k)) {
+				return
+			}
+		}
+	}) {
+		faults += t.Faults[Kind(k)]
+		fmt.Fprintf(w, "fault %s %d\n", k, t.Faults[Kind(k)])
+	}
+	for _, p := range sortedKeys(t.Points) {
+		fmt.Fprintf(w, "fault %s %d\n", p, t.Points[p])
+	}
+	n := max(t.Schedules, 1)
+	fmt.Fprintf(w, "operations_per_schedule=%.1f faults_per_schedule=%.1f\n", float64(t.Ops)/float64(n), float64(faults)/float64(n))
+	fmt.Fprintf(w, "schedules=%d steps=%d crashes=%d violations=%d per_second=%.0f\n",
+		t.Schedules, t.Steps, t.Crashes, t.Violations, float64(t.Schedules)/t.Took.Seconds())
+}
+
+// Replay lives through a seed several times and says whether every operation
+// log has the same hash.
+func Replay(seed uint64, times int) (hash uint64, same bool) {
+	h := NewWorker()
+	first := h.Run(NewScript(seed), false).Hash
+	for range times - 1 {
+		if h.Run(NewScript(seed), false).Hash != first {
+			return first, false
+		}
+	}
+	return first, true
+}
