@@ -138,15 +138,16 @@ func checkRecords(s Snapshot, tasks map[string]*Task) error {
 }
 
 // checkHistory holds every task's transitions against its row: numbered without
-// a gap, each starting where the last ended, one terminal a run.
+// a gap, each starting where the last ended, one terminal a run; and those of a
+// workspace in the order of their positions.
 func checkHistory(s Snapshot, tasks map[string]*Task) error {
 	last := map[string]Transition{}
-	var at int64
+	at := map[string]int64{}
 	for _, tr := range s.Transitions {
-		if tr.Position <= at {
+		if tr.Position <= at[tr.Workspace] {
 			return broken("transition %s is out of order", tr.ID)
 		}
-		at = tr.Position
+		at[tr.Workspace] = tr.Position
 		p := last[tr.TaskID]
 		if tr.Number != p.Number+1 || tr.From != p.To {
 			return broken("task %s goes from %s to %s at step %d after %s", tr.TaskID, tr.From, tr.To, tr.Number, p.To)

@@ -1,0 +1,99 @@
+// Package pgtest gives tests a PostgreSQL: the one on the standard port, else a
+// throwaway of the binaries that are installed. Where there is neither, a test
+// says what it did not test, and with MEMWRITE_REQUIRE_SERVICES=1 it fails.
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// standard is where a server is looked for first.
+const standard = "postgres://postgres@127.0.0.1:5432/postgres"
+
+var shared struct {
+	once sync.Once
+	url  string
+	err  error
+}
+
+// URL gives the test a schema of its own, which is dropped when it ends.
+func URL(tb testing.TB) string {
+	tb.Helper()
+	shared.once.Do(func() {
+		shared.url = os.Getenv("MEMWRITE_TEST_DATABASE_URL")
+		if shared.url == "" {
+			shared.url = standard
+		}
+		if shared.err = ping(shared.url); shared.err == nil {
+			return
+		}
+		var c *Cluster
+		if c, shared.err = start(os.TempDir()); shared.err == nil {
+			shared.url = c.URL()
+			// It ends with the process that started it; see Cluster.
+		}
+	})
+	if shared.err != nil {
+		missing(tb, shared.err)
+	}
+	return Schema(tb, shared.url)
+}
+
+// Schema makes a schema on a server.
+func Schema(tb testing.TB, url string) string {
+	tb.Helper()
+	raw := make([]byte, 8)
+	_, _ = rand.Read(raw)
+	name := "test_" + hex.EncodeToString(raw)
+	Exec(tb, url, "create schema "+name)
+	tb.Cleanup(func() { Exec(tb, url, "drop schema "+name+" cascade") })
+	glue := "?"
+	if strings.Contains(url, "?") {
+		glue = "&"
+	}
+	return url + glue + "search_path=" + name
+}
+
+// Exec runs statements on a connection of its own.
+func Exec(tb testing.TB, url string, sql ...string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for _, s := range sql {
+		if _, err := conn.Exec(ctx, s); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func ping(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+func missing(tb testing.TB, err error) {
+	tb.Helper()
+	if os.Getenv("MEMWRITE_REQUIRE_SERVICES") == "1" {
+		tb.Fatalf("no PostgreSQL: %v", err)
+	}
+	tb.Skipf("not tested on PostgreSQL, for there is none: %v", err)
+}
