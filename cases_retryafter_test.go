@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,7 +100,8 @@ func TestS06_AWaitBeyondTheDeadlineIsNotBegun(t *testing.T) {
 		d, err := inVirtualTime(t, memwrite.RetryPolicy{}, 10*time.Second, func(*http.Request) (int, http.Header, string) {
 			return 503, http.Header{"Retry-After": {"60"}}, `{"detail":"draining"}`
 		})
-		if d != 0 || !errors.Is(err, memwrite.ErrServer) || !errors.Is(err, context.DeadlineExceeded) {
+		if d != 0 || !errors.Is(err, memwrite.ErrServer) || !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "would exceed the deadline") || !strings.Contains(err.Error(), "draining") {
 			t.Error(d, err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	memwrite "github.com/memwrite/memwrite-go"
+	"github.com/memwrite/memwrite-go/mockserver"
 )
 
 func TestS31_AHangingTryIsTriedAgain(t *testing.T) {
@@ -44,7 +45,7 @@ func TestS34_TheDeadlineDoesNotHideTheAnswer(t *testing.T) {
 	})
 }
 
-func TestS35_NoRequestAfterTheContextEnded(t *testing.T) {
+func TestADeadContextSendsNothing(t *testing.T) {
 	t.Parallel()
 	srv := listen(t, func(_ int, w http.ResponseWriter, _ *http.Request) { respond(w, 201, storedBody) })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -56,6 +57,31 @@ func TestS35_NoRequestAfterTheContextEnded(t *testing.T) {
 	if v := memwrite.VerdictOf(err); v.Action != memwrite.GiveBack {
 		t.Error(v)
 	}
+}
+
+// A service that answers 504 because its own deadline passed is not asked again
+// on a context that has ended with it.
+func TestS35_NoRequestAfterTheContextEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		c := bubbleClient(t, func(*http.Request) (int, http.Header, string) {
+			sent++
+			time.Sleep(4 * time.Second)
+			return 504, nil, ""
+		})
+		_, err := c.Add(ctx, theNote())
+		ended := sent
+		if !errors.Is(err, context.DeadlineExceeded) || ended < 2 {
+			t.Error(ended, err)
+		}
+		time.Sleep(time.Hour)
+		if sent != ended {
+			t.Errorf("%d requests after the end", sent-ended)
+		}
+	})
 }
 
 func TestS36_CancelEndsAWaitAtOnce(t *testing.T) {
@@ -163,5 +189,27 @@ func TestS44_AReceiptWithNothingButItsIDAndStatus(t *testing.T) {
 	r, err := srv.client(t).AddAsync(t.Context(), theInferred())
 	if err != nil || r.EventID != "task_1" || r.Status != memwrite.Pending {
 		t.Error(r, err)
+	}
+}
+
+// What callers sleep minutes for elsewhere: the event says when the memory is
+// there. ExampleClient_WaitForEvent and ExampleClient_AddAndWait show it with
+// their output; here the memory is read back the moment the wait ends.
+func TestS45_TheWaitEndsWhenTheMemoryIsThere(t *testing.T) {
+	t.Parallel()
+	srv := mockserver.Run(t)
+	c := srv.Client(t)
+	req := theInferred()
+	receipt, err := c.AddAsync(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := c.WaitForEvent(t.Context(), receipt.EventID)
+	if err != nil || len(ev.Results) == 0 {
+		t.Fatal(ev, err)
+	}
+	record, err := c.Record(t.Context(), ev.Results[0].ID)
+	if err != nil || record.Memory != ev.Results[0].Memory {
+		t.Error(record, err)
 	}
 }
