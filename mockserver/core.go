@@ -38,7 +38,7 @@ func newCore(s *Server) (*core, error) {
 // old engine is closed outside the lock, which its runners may be waiting for.
 func (c *core) replace(store protocol.Store) error {
 	next := engine.New(engine.Config{
-		Store: store, Scheduler: c.srv.clock, Extractor: protocol.ExtractorFunc(c.extract), Comparer: extract.Comparer{},
+		Store: store, Scheduler: c.srv.clock, Extractor: c, Comparer: extract.Comparer{},
 		Faults: c.srv.faults, Limits: c.srv.cfg.limits(), Observe: c.srv.watch.Observe,
 	})
 	c.srv.watch.Forget()

@@ -32,9 +32,9 @@ func (s *Server) SetScript(script Script) {
 	s.core.script = script
 }
 
-// extract reads what the end user said: the text, or the user's messages. What
+// Extract reads what the end user said: the text, or the user's messages. What
 // an assistant said is context and no evidence about the user.
-func (c *core) extract(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
+func (c *core) Extract(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
 	c.mu.RLock()
 	script := c.script
 	c.mu.RUnlock()
@@ -57,4 +57,11 @@ func (c *core) extract(ctx context.Context, in protocol.Input) ([]protocol.Fact,
 		out = append(out, extract.Facts(text)...)
 	}
 	return out, nil
+}
+
+// Prompt says that there is no script, which may wait for the test.
+func (c *core) Prompt() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.script == nil
 }

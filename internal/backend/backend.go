@@ -38,7 +38,7 @@ var _ service.Backend = (*Backend)(nil)
 // Submit accepts a write.
 func (b *Backend) Submit(ctx context.Context, w service.Write) (service.Task, bool, error) {
 	c := b.command(w)
-	got, err := b.engine.Load().SubmitPaid(ctx, w.Workspace, c, w.PaidBy)
+	got, err := b.engine.Load().SubmitWith(ctx, w.Workspace, c, engine.Wish{PaidBy: w.PaidBy, Wait: w.Wait})
 	if err != nil {
 		return service.Task{}, false, refusal(err)
 	}
@@ -100,7 +100,7 @@ func (b *Backend) random() string {
 
 // Await gives the task as it is when the time is over.
 func (b *Backend) Await(ctx context.Context, workspace, id string, wait time.Duration, done func(service.Task) bool) (service.Task, error) {
-	t, err := b.engine.Load().Await(ctx, workspace, id, wait, func(t protocol.Task) bool { return done(plain(t)) })
+	t, err := b.engine.Load().Await(ctx, workspace, id, wait, func(t protocol.Task) bool { return done(progress(t)) })
 	if err != nil && !errors.Is(err, sched.ErrElapsed) {
 		return service.Task{}, refusal(err)
 	}
@@ -212,6 +212,11 @@ func ofEvent(e protocol.Event) service.Task {
 }
 
 func plain(t protocol.Task) service.Task { return ofEvent(protocol.EventOf(t)) }
+
+// progress is as much of a task as one who waits for it looks at.
+func progress(t protocol.Task) service.Task {
+	return service.Task{ID: t.ID, State: service.State(t.State), Attempts: t.Attempts}
+}
 
 // view is plain with what the records say.
 func (b *Backend) view(ctx context.Context, t protocol.Task) (service.Task, error) {

@@ -57,7 +57,7 @@ func (e *Engine) dismiss(r *runner) {
 func (r *runner) extend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.frozen || r.ahead != nil || r.ctx.Err() != nil || r.look() != nil || r.task.State != protocol.Running {
+	if r.frozen || r.decided || r.ctx.Err() != nil || r.look() != nil || r.task.State != protocol.Running {
 		return
 	}
 	err := r.apply(protocol.Extend(r.task, r.e.limits.Lease, r.e.sched.Now()))

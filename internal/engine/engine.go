@@ -150,15 +150,26 @@ func (e *Engine) spawn(f func()) bool {
 // launch is called with mu held and the engine not closed.
 func (e *Engine) launch(f func()) {
 	e.alive++
-	e.sched.Go(func() {
-		defer func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.alive--
-			e.settle()
-		}()
-		f()
-	})
+	e.sched.Go(func() { defer e.leave(); f() })
+}
+
+// enter counts the caller's goroutine as one of the engine's until leave, unless
+// the engine is closed.
+func (e *Engine) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.alive++
+	return true
+}
+
+func (e *Engine) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.alive--
+	e.settle()
 }
 
 // settle is called with mu held: it lets Close go once nothing runs. A closed

@@ -5,44 +5,80 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
 )
 
 // errSlow is the cause an extractor's context ends with when its time is up.
 var errSlow = errors.New("engine: the extractor took too long")
 
-// infer asks the extractor. One that does not end with its context is left
-// behind: the runner goes on without it and its answer is thrown away.
+// inference is one call of the extractor.
+type inference struct {
+	done   chan struct{} // nil: not begun
+	until  time.Time
+	cancel context.CancelCauseFunc
+	facts  []protocol.Fact
+	err    error
+}
+
+// infer asks the extractor, once. One that does not end with its context is
+// left behind: the runner goes on without it and its answer is thrown away.
 func (r *runner) infer() ([]protocol.Fact, error) {
-	t := r.now()
-	if f := r.e.at(protocol.Inference, t); f.Act == protocol.FailWith {
-		return nil, f.Failure
+	inf := &r.inferring
+	if inf.done == nil {
+		t := r.now()
+		if f := r.e.at(protocol.Inference, t); f.Act == protocol.FailWith {
+			return nil, f.Failure
+		}
+		r.ask(protocol.InputOf(t))
 	}
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	defer cancel(nil)
-	var facts []protocol.Fact
-	var err error
-	done := make(chan struct{})
-	// Not one of the engine's own goroutines: Close does not wait for an
-	// extractor that ignores its context.
-	r.e.sched.Go(func() {
-		defer close(done)
-		defer func() {
-			if recover() != nil { // what it says may hold the input: it is not repeated
-				facts, err = nil, protocol.Fail(protocol.Infrastructure, "the extractor panicked")
-			}
-		}()
-		facts, err = r.e.extract.Extract(ctx, protocol.InputOf(t))
-	})
-	if werr := r.e.sched.Wait(r.ctx, r.e.limits.InferenceTimeout, done); werr != nil {
-		cancel(errSlow)
+	left := inf.until.Sub(r.e.sched.Now())
+	patient := !r.inline
+	if r.inline {
+		if p := r.patience.Sub(r.e.sched.Now()); p >= left {
+			patient = true
+		} else {
+			left = p
+		}
+	}
+	if err := r.e.sched.Wait(r.ctx, max(left, 0), inf.done); err != nil {
+		if !patient && errors.Is(err, sched.ErrElapsed) {
+			return nil, errDetached
+		}
+		inf.cancel(errSlow)
 		return nil, classify(r.ctx, errSlow)
 	}
-	if err != nil {
-		return nil, classify(r.ctx, err)
+	inf.cancel(nil)
+	if inf.err != nil {
+		return nil, classify(r.ctx, inf.err)
 	}
-	return clean(facts)
+	return clean(inf.facts)
+}
+
+// ask begins the inference. An extractor that is prompt answers where it is
+// asked.
+func (r *runner) ask(in protocol.Input) {
+	inf := &r.inferring
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	inf.done, inf.until, inf.cancel = make(chan struct{}), r.e.sched.Now().Add(r.e.limits.InferenceTimeout), cancel
+	extract := func() {
+		defer close(inf.done)
+		defer func() {
+			if recover() != nil { // what it says may hold the input: it is not repeated
+				inf.facts, inf.err = nil, protocol.Fail(protocol.Infrastructure, "the extractor panicked")
+			}
+		}()
+		inf.facts, inf.err = r.e.extract.Extract(ctx, in)
+	}
+	if p, ok := r.e.extract.(protocol.Prompt); ok && p.Prompt() {
+		extract()
+		return
+	}
+	// Not one of the engine's own goroutines: Close does not wait for an
+	// extractor that ignores its context.
+	r.e.sched.Go(extract)
 }
 
 // classify gives an extractor's error its class. The text of an unknown error

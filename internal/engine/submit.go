@@ -25,19 +25,28 @@ type Submitted struct {
 // an *InsufficientError (nothing kept, the key stays free), ErrNotFound (no
 // such workspace), ErrClosed, or the store's.
 func (e *Engine) Submit(ctx context.Context, workspace string, c protocol.Command) (Submitted, error) {
-	return e.SubmitPaid(ctx, workspace, c, "")
+	return e.SubmitWith(ctx, workspace, c, Wish{})
 }
 
-// SubmitPaid is Submit for a command of a call that is charged once: an earlier
-// task of it, if that one SUCCEEDED, pays for this one too. See
-// protocol.Proposal.
-func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Command, paidBy string) (Submitted, error) {
+// Wish is what a caller wants besides its command.
+type Wish struct {
+	// PaidBy is an earlier task of the same call, when a call with many commands
+	// is charged once. See protocol.Proposal.
+	PaidBy string
+	// Wait is how long the caller waits for its task anyway. A task that is new
+	// then runs in the caller's goroutine, if a runner is free for it, and
+	// Submit gives it as it stands after that time at the latest.
+	Wait time.Duration
+}
+
+// SubmitWith is Submit under a wish.
+func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Command, wish Wish) (Submitted, error) {
 	if e.ctx.Err() != nil {
 		return Submitted{}, ErrClosed
 	}
 	var payer *protocol.Task
-	if paidBy != "" {
-		t, err := e.Task(ctx, workspace, paidBy)
+	if wish.PaidBy != "" {
+		t, err := e.Task(ctx, workspace, wish.PaidBy)
 		if err != nil {
 			return Submitted{}, err
 		}
@@ -51,8 +60,7 @@ func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Co
 	if f := e.at(protocol.Arrival, a.Task); f.Act == protocol.Late {
 		a.At = a.At.Add(time.Duration(f.Delay))
 	}
-	// Whoever waits for its task anyway has it claimed with the acceptance.
-	inline := (c.Kind == protocol.MemorySyncAdd || c.Kind == protocol.Turn) && e.calm(a.Task) && e.slot()
+	inline := wish.Wait > 0 && a.Task.State == protocol.Pending && e.calm(a.Task) && e.slot()
 	if inline {
 		a = a.Claimed(e.name, e.random(12), e.limits.Lease)
 	}
@@ -73,7 +81,7 @@ func (e *Engine) SubmitPaid(ctx context.Context, workspace string, c protocol.Co
 		switch {
 		case inline:
 			e.tellClaimed(protocol.Task{State: protocol.Pending, NextAttempt: t.CreatedAt}, t)
-			e.runs(t, w)
+			t = e.runInline(t, w, wish.Wait)
 		case t.State.Terminal():
 			e.tellWritten(protocol.Task{}, t, nil)
 			if !e.repairProjection(ctx, t) {

@@ -31,6 +31,9 @@ type Rules struct {
 	PlainTurn func(string) string // see Texts
 }
 
+// Prompt says that there is nothing to wait for.
+func (Rules) Prompt() bool { return true }
+
 // Extract gives the facts of everything the end user said.
 func (r Rules) Extract(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
 	out := []protocol.Fact{}

@@ -14,16 +14,25 @@ const kept = 40_000
 // something moved. It is safe for concurrent use.
 type Watch struct {
 	mu     sync.Mutex
-	ring   []protocol.Step
+	ring   []remembered
 	next   int // where the ring goes on once it is full
-	byTask map[string][]protocol.Step
+	byTask map[string]span
 	load   load
 	heard  map[chan struct{}]struct{}
 }
 
+// remembered is a step and where in the ring its task's next one is; -1: none.
+type remembered struct {
+	protocol.Step
+	later int
+}
+
+// span is where in the ring a task's first and last step are.
+type span struct{ first, last int }
+
 // NewWatch makes an empty watch.
 func NewWatch() *Watch {
-	return &Watch{byTask: map[string][]protocol.Step{}, heard: map[chan struct{}]struct{}{}}
+	return &Watch{byTask: map[string]span{}, heard: map[chan struct{}]struct{}{}}
 }
 
 // Observe takes a step in.
@@ -44,33 +53,50 @@ func (w *Watch) remember(s protocol.Step) {
 	if s.TaskID == "" {
 		return
 	}
-	if len(w.ring) < kept {
-		w.ring = append(w.ring, s)
+	at := len(w.ring)
+	if at < kept {
+		w.ring = append(w.ring, remembered{s, -1})
 	} else {
-		old := w.ring[w.next].TaskID
-		if rest := w.byTask[old][1:]; len(rest) == 0 {
-			delete(w.byTask, old)
+		at, w.next = w.next, (w.next+1)%kept
+		old := w.ring[at] // the oldest of all, and so the first of its task
+		if steps := w.byTask[old.TaskID]; steps.first == steps.last {
+			delete(w.byTask, old.TaskID)
 		} else {
-			w.byTask[old] = rest
+			steps.first = old.later
+			w.byTask[old.TaskID] = steps
 		}
-		w.ring[w.next] = s
-		w.next = (w.next + 1) % kept
+		w.ring[at] = remembered{s, -1}
 	}
-	w.byTask[s.TaskID] = append(w.byTask[s.TaskID], s)
+	steps, ok := w.byTask[s.TaskID]
+	if ok {
+		w.ring[steps.last].later = at
+		steps.last = at
+	} else {
+		steps = span{at, at}
+	}
+	w.byTask[s.TaskID] = steps
 }
 
 // Steps is what is remembered of a task, oldest first.
 func (w *Watch) Steps(task string) []protocol.Step {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]protocol.Step(nil), w.byTask[task]...)
+	steps, ok := w.byTask[task]
+	if !ok {
+		return nil
+	}
+	var out []protocol.Step
+	for at := steps.first; at >= 0; at = w.ring[at].later {
+		out = append(out, w.ring[at].Step)
+	}
+	return out
 }
 
 // Forget drops everything, as when a server is reset.
 func (w *Watch) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ring, w.next, w.byTask, w.load = nil, 0, map[string][]protocol.Step{}, load{}
+	w.ring, w.next, w.byTask, w.load = nil, 0, map[string]span{}, load{}
 }
 
 // Load is what happened lately, up to now, oldest first.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"math"
 	"strings"
 	"time"
 )
@@ -20,21 +21,16 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 // IsZero says that there is no hash.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// hashOf joins parts with their lengths, so that no two lists give one hash by
-// moving a boundary.
+// hashOf is the hash of a list of parts.
 func hashOf(domain string, parts ...string) Hash {
 	n := len(domain) + 8
 	for _, p := range parts {
 		n += len(p) + 8
 	}
-	buf := make([]byte, 0, n)
-	buf = binary.BigEndian.AppendUint64(buf, uint64(len(domain)))
-	buf = append(buf, domain...)
-	for _, p := range parts {
-		buf = binary.BigEndian.AppendUint64(buf, uint64(len(p)))
-		buf = append(buf, p...)
-	}
-	return sha256.Sum256(buf)
+	d := make(digest, 0, n)
+	d.text(domain)
+	d.text(parts...)
+	return sha256.Sum256(d)
 }
 
 // TurnWindow is how long a turn is recognised (service fact: 30 days).
@@ -93,33 +89,39 @@ func IdentityOf(workspace string, c *Command) Identity {
 // between tokens do not count; spaces inside a content and the order of
 // messages do.
 func Fingerprint(c *Command) Hash {
-	doc := struct {
-		Kind       Kind
-		Scope      Scope
-		Text       string
-		Messages   []Message
-		Speaker    string
-		OccurredAt string
-		EventDate  string
-		Metadata   string
-		Source     string
-		EventType  string
-		SessionID  string
-		Tags       []string
-		TTL        time.Duration
-		Importance *float64
-		Keep       bool
-		Target     string `json:",omitempty"`
-	}{c.Kind, c.Scope, c.Text, c.Messages, c.Speaker, c.OccurredAt, c.EventDate, string(Canonical(c.Metadata)),
-		c.Source, c.EventType, c.SessionID, c.Tags, c.TTL, c.Importance, c.KeepSimilar, c.Target}
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(doc); err != nil {
-		// Only a NaN gets here, which no JSON request can carry: distinct
-		// commands must still not look alike.
-		return hashOf("unencodable", c.Text, c.Key)
+	d := make(digest, 0, 256+len(c.Text))
+	d.text("command", string(c.Kind), c.Scope.Tenant, c.Scope.Project, c.Scope.EndUser, c.Scope.UserID, c.Scope.AgentID, c.Scope.RunID,
+		c.Text, c.Speaker, c.OccurredAt, c.EventDate, string(Canonical(c.Metadata)), c.Source, c.EventType, c.SessionID, c.Target)
+	d.number(uint64(len(c.Messages)))
+	for _, m := range c.Messages {
+		d.text(m.Role, m.Content)
 	}
-	return sha256.Sum256(buf.Bytes())
+	d.number(uint64(len(c.Tags)))
+	d.text(c.Tags...)
+	d.number(uint64(c.TTL))
+	if c.Importance != nil {
+		d.number(math.Float64bits(*c.Importance))
+	} else {
+		d.text("")
+	}
+	if c.KeepSimilar {
+		d.text("keep")
+	}
+	return sha256.Sum256(d)
 }
+
+// digest is values with their lengths, so that no two lists give one hash by
+// moving a boundary.
+type digest []byte
+
+func (d *digest) text(parts ...string) {
+	for _, p := range parts {
+		d.number(uint64(len(p)))
+		*d = append(*d, p...)
+	}
+}
+
+func (d *digest) number(n uint64) { *d = binary.BigEndian.AppendUint64(*d, n) }
 
 // Canonical writes a JSON document with sorted keys, without spaces, numbers
 // as they were spelled. What is no single JSON document is returned unchanged;

@@ -20,6 +20,12 @@ type Extractor interface {
 	Extract(ctx context.Context, in Input) ([]Fact, error)
 }
 
+// Prompt is what an Extractor may say besides: that it answers out of itself, at
+// once, and waits for nobody. It is then asked without a goroutine of its own.
+type Prompt interface {
+	Prompt() bool
+}
+
 // ExtractorFunc is a function as an Extractor.
 type ExtractorFunc func(ctx context.Context, in Input) ([]Fact, error)
 

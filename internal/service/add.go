@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -46,15 +47,23 @@ func (s *Service) AddMemory(w http.ResponseWriter, r *http.Request, params api.A
 		return
 	}
 
-	task, replayed, err := s.submit(r.Context(), write)
-	if err == nil && !task.State.Ended() {
-		task, err = s.backend.Await(r.Context(), c.key.Workspace, task.ID, s.opts.InlineWait, func(t Task) bool { return t.State.Ended() })
-	}
+	task, replayed, err := s.perform(r.Context(), write, s.opts.InlineWait)
 	if err != nil {
 		s.memoryFailure(w, r, err)
 		return
 	}
 	s.answerAdd(w, r, task, ref, replayed, s.low(write.Text))
+}
+
+// perform submits a write and waits for its task, no longer than most.
+func (s *Service) perform(ctx context.Context, w Write, most time.Duration) (task Task, replayed bool, err error) {
+	end := s.sched.Now().Add(most)
+	w.Wait = most
+	task, replayed, err = s.submit(ctx, w)
+	if left := end.Sub(s.sched.Now()); err == nil && !task.State.Ended() && left > 0 {
+		task, err = s.backend.Await(ctx, w.Workspace, task.ID, left, func(t Task) bool { return t.State.Ended() })
+	}
+	return task, replayed, err
 }
 
 // maxTTLMinutes is what a time.Duration holds, about 292 years.

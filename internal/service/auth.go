@@ -6,6 +6,13 @@ import (
 	"time"
 )
 
+// Headers in the spelling net/http keeps them under, which saves it the work.
+const (
+	headerAPIKey    = "X-Api-Key"
+	headerRequestID = "X-Request-Id"
+	headerTraceID   = "X-Trace-Id"
+)
+
 // authenticate finds the caller's key. FishMem takes a Bearer token. MemorySync
 // takes X-API-Key and looks at Authorization first, so that a Bearer it does
 // not know defeats a valid key beside it.
@@ -21,7 +28,7 @@ func (s *Service) authenticate(r *http.Request, on wire) (Key, *failure) {
 		}
 		return key, nil
 	}
-	secret := r.Header.Get("X-API-Key")
+	secret := r.Header.Get(headerAPIKey)
 	if r.Header.Get("Authorization") != "" {
 		secret = bearer(r)
 	} else if secret == "" {

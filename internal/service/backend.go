@@ -74,6 +74,8 @@ type Write struct {
 	NoDedup                      bool // switches the near-duplicate filter off
 	Speaker, OccurredAt          string
 
+	// Wait is how long the caller waits for the task. Submit may take as long.
+	Wait time.Duration
 	// PaidBy is an earlier task of the same call, of a call that is charged
 	// once: if that one SUCCEEDED, this write is not charged itself.
 	PaidBy string
@@ -184,7 +186,7 @@ type Backend interface {
 	// have ended already; replayed says that an earlier call made it.
 	Submit(ctx context.Context, w Write) (task Task, replayed bool, err error)
 	// Await gives the task as soon as done says so, at the latest after
-	// wait: then as it is.
+	// wait: then as it is. done sees id, state and attempts.
 	Await(ctx context.Context, workspace, id string, wait time.Duration, done func(Task) bool) (Task, error)
 	Task(ctx context.Context, workspace, id string) (Task, error)
 	// Tasks lists inferred writes of FishMem, newest first; state "" is all.

@@ -107,10 +107,7 @@ func (s *Service) bulkItem(r *http.Request, b *bulk, i int, raw []byte) (bulkRes
 	if left <= 0 {
 		return reject("the call took too long; send the item again")
 	}
-	task, _, err := s.submit(r.Context(), write)
-	if err == nil && !task.State.Ended() {
-		task, err = s.backend.Await(r.Context(), b.key.Workspace, task.ID, left, func(t Task) bool { return t.State.Ended() })
-	}
+	task, _, err := s.perform(r.Context(), write, left)
 	if err == nil && task.State == Succeeded && b.payer == "" {
 		b.payer = task.ID
 	}

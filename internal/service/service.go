@@ -160,9 +160,9 @@ func callOf(r *http.Request) call {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := call{wire: wireOf(r.URL.Path), requestID: newRequestID(wireOf(r.URL.Path)), trace: traceparent(r.Header.Get("Traceparent"))}
 	h := w.Header()
-	h.Set("X-Request-ID", c.requestID)
+	h.Set(headerRequestID, c.requestID)
 	if c.wire == memorySync {
-		h.Set("X-Trace-ID", strings.ReplaceAll(newRequestID(memorySync), "-", ""))
+		h.Set(headerTraceID, newRequestID(memorySync))
 	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
@@ -204,7 +204,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // address, so that guessing keys is limited too.
 func (s *Service) limit(w http.ResponseWriter, r *http.Request, c call) *failure {
 	windows := s.opts.MemorySyncRates
-	secret := r.Header.Get("X-API-Key")
+	secret := r.Header.Get(headerAPIKey)
 	if c.wire == fishMem {
 		windows, secret = s.opts.FishMemRates, bearer(r)
 	}
