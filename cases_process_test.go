@@ -75,7 +75,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	if r.Method != http.MethodConnect {
 		if r.URL.Host == "" {
-			http.Error(w, "not for a proxy", 400)
+			http.Error(w, "not for a proxy", http.StatusBadRequest)
 			return
 		}
 		respond(w, 201, storedBody)
@@ -83,7 +83,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	up, err := net.Dial("tcp", p.to)
 	if err != nil {
-		http.Error(w, "unreachable", 502)
+		http.Error(w, "unreachable", http.StatusBadGateway)
 		return
 	}
 	w.WriteHeader(200)

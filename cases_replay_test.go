@@ -32,8 +32,12 @@ func TestS22_ReplaysRunOnBothKindsOfConnections(t *testing.T) {
 			respond(w, 201, "{")
 		},
 		"malformed": func(w http.ResponseWriter, _ *http.Request) { respond(w, 200, "{}") },
-		"307":       func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 307) },
-		"308":       func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 308) },
+		"307": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+		},
+		"308": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusPermanentRedirect)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
