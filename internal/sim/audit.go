@@ -207,12 +207,14 @@ func (a *audit) claimed(t *protocol.Task, asked time.Time) {
 	}
 }
 
-// projected: a projection changes no record, no money and no receipt.
+// projected: a projection changes no record, no money and no receipt. Steps that
+// are written as one are not looked at here.
 func (a *audit) projected(old *protocol.Task, ws *protocol.WriteSet) {
-	if old.State != protocol.Succeeded && !ws.Projected {
+	t := &ws.Task
+	alone := ws.Projected && old.Committed && t.State == protocol.Running
+	if old.State != protocol.Succeeded && !alone {
 		return
 	}
-	t := &ws.Task
 	switch {
 	case len(ws.Records) > 0 || len(ws.Entries) > 0 || ws.Transition != nil:
 		a.fail("I10", "the projection of task %s writes records, money or history", t.ID)

@@ -217,7 +217,7 @@ func (x *wish) stored(t *protocol.Task) {
 // fulfil sends a wish until it is stored. Nothing goes wrong any more, so it
 // takes a few rounds (E6).
 func (w *world) fulfil(p *process, x *wish) {
-	for range 12 {
+	for range 40 {
 		if s := x.holder(); s != nil && s.row.State == protocol.Failed && s.row.Command == nil && x.keyed() {
 			x.moot = true // nobody redrove it in time, and its key is used up
 			return
@@ -229,7 +229,7 @@ func (w *world) fulfil(p *process, x *wish) {
 		} else if x.press(w.nodes[x.Number%len(w.nodes)]) {
 			return
 		}
-		w.pass(time.Second)
+		w.pass(3 * time.Second)
 	}
 	w.audit.fail("E6", "%s is not stored although nothing goes wrong any more", x)
 }

@@ -169,6 +169,15 @@ func (n *node) At(p protocol.Point, t protocol.Task) protocol.Fault {
 	return protocol.Fault{}
 }
 
+// Quiet says that nothing happens at the points of a task. Half of all tasks
+// are like that, so that the shorter way an engine then takes is walked too.
+func (n *node) Quiet(t protocol.Task) bool { return n.world.quiet(t.ID) }
+
+func (w *world) quiet(task string) bool {
+	last := task[len(task)-1]
+	return last < '8' // of a hex digit
+}
+
 func (n *node) atPoint(p protocol.Point) protocol.Fault {
 	w := n.world
 	f := w.strike(atRunner)
