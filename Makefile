@@ -103,3 +103,8 @@ bench: serverbench
 .PHONY: e2e
 e2e: ## drive the inspector in a browser, with 100,000 writes stored, and take its screenshots
 	@cd e2e && go test . -count=1 -v -timeout 30m -full -pictures "$(CURDIR)/docs/images" | grep -vE '^(=== |    --- )'
+
+ROUNDS ?= 50
+.PHONY: crash
+crash: ## kill servers on SQLite at random and at each named point, and count what was lost (ROUNDS=50)
+	@go test ./server/internal/crash -run '^TestCrash$$' -count=1 -v -rounds $(ROUNDS) | grep -E '^(store=|ok|FAIL|panic)|crash_test'

@@ -164,8 +164,17 @@ func plain(w http.ResponseWriter, status int, text string) {
 // and requests and tasks that are under way have grace to end; tasks that do not
 // are given back, so that nobody waits for their lease. Close comes after it.
 func (n *Node) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
+	return n.ServeHandler(ctx, l, grace, nil)
+}
+
+// ServeHandler is Serve with the handler wrapped.
+func (n *Node) ServeHandler(ctx context.Context, l net.Listener, grace time.Duration, wrap func(http.Handler) http.Handler) error {
+	handler := n.Handler()
+	if wrap != nil {
+		handler = wrap(handler)
+	}
 	srv := &http.Server{
-		Handler:           n.Handler(),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		IdleTimeout:       2 * time.Minute,

@@ -2,8 +2,17 @@ package sqlite
 
 import (
 	"context"
+	"testing"
 	"time"
 )
+
+// Synchronous sets how the writer syncs, behind the store's back.
+func Synchronous(t *testing.T, s *Store, mode string) {
+	t.Helper()
+	if _, err := s.conn.ExecContext(context.Background(), "PRAGMA synchronous = "+mode); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Hold keeps the writer until the returned function is called and so many
 // writes wait for it.
@@ -30,3 +39,6 @@ func Hold(s *Store) (release func(waiting int)) {
 		}
 	}
 }
+
+// Path is where the file is.
+func Path(s *Store) string { return s.path }
