@@ -79,7 +79,9 @@ func (s *service) classify(a *transport.Answer, f form) transport.Decision {
 			return transport.Decision{Class: transport.Success}
 		}
 		if isJSONDocument(a.Body) {
-			return transport.Decision{Class: transport.Malformed, Reason: "malformed"}
+			d := transport.Decision{Class: transport.Malformed, Reason: "malformed"}
+			d.Hint, d.HasHint = transport.ServerWait(a.Header, s.sched.Now())
+			return d
 		}
 	}
 	j := judge(a, s.sched.Now())

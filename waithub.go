@@ -113,13 +113,14 @@ func (w *waiting) look(ctx context.Context) (sight, error) {
 			}
 			continue
 		}
-		s, err := w.read(ctx, mode)
 		if mode == holdUnknown {
-			h.mu.Lock()
-			h.asking--
-			h.mu.Unlock()
+			defer func() {
+				h.mu.Lock()
+				h.asking--
+				h.mu.Unlock()
+			}()
 		}
-		return s, err
+		return w.read(ctx, mode)
 	}
 }
 
@@ -168,6 +169,11 @@ func (w *waiting) read(ctx context.Context, mode holdMode) (sight, error) {
 // it found. It tells which ids were there.
 func (h *waitHub) readPage(ctx context.Context) (map[string]bool, error) {
 	c := h.client
+	defer func() { // also when an observer panics: the other waits count on the next page
+		h.mu.Lock()
+		h.listing, h.listed = false, c.sched.Now()
+		h.mu.Unlock()
+	}()
 	err := h.pay(ctx)
 	var page []Event
 	if err == nil {
@@ -176,8 +182,6 @@ func (h *waitHub) readPage(ctx context.Context) (map[string]bool, error) {
 	found := make(map[string]bool, len(page))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.listing = false
-	h.listed = c.sched.Now()
 	if err != nil {
 		if k := kindOfError(err); k == KindForbidden || k == KindUnauthorized || k == KindNotFound || k == KindUnsupported {
 			h.noList = true

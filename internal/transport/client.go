@@ -32,8 +32,10 @@ type Config struct {
 	// that is too large Final. A Call may bring its own.
 	Classify func(*Answer) Decision
 
-	// Observe is told what happens, in order for one call and from many
-	// goroutines at once. It must not block.
+	// Observe is told what happens, from many goroutines at once. The tries of
+	// one call come in order; so do the events of the gate and the pause, one
+	// at a time, though not always from the goroutine that brought them about.
+	// It may call the client, and must not block.
 	Observe func(Event)
 
 	Header    http.Header // added to every request that does not have the name already
@@ -103,7 +105,7 @@ func New(cfg Config) (*Client, error) {
 		c.base = http.DefaultTransport
 	}
 	c.budget = newBudget(c.policy.Budget)
-	c.gate = newGate(c.sched, c.policy, c.emit)
+	c.gate = newGate(c.sched, c.policy, c.observe)
 	return c, nil
 }
 

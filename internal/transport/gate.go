@@ -58,6 +58,9 @@ type gate struct {
 	last   *Failure // what closed the way; told to calls that end unsent
 
 	drainAt time.Time // when the drain began
+
+	untold  []Event // in the order they happened
+	telling bool    // somebody is at it
 }
 
 type gateState uint8
@@ -127,9 +130,9 @@ func (g *gate) enter(ctx context.Context, p *pass) (probe bool, wait time.Durati
 		d := patience
 		if g.queue.Front() == place {
 			if g.state == gateOpen || g.probe == nil && !now.Before(g.nextAt) {
-				probe, event := g.grant(place, p, now)
+				probe := g.grant(place, p, now)
 				g.mu.Unlock()
-				g.tell(event)
+				g.tell()
 				return probe, 0, nil
 			}
 			if g.probe == nil {
@@ -165,7 +168,7 @@ func (g *gate) patience(ctx context.Context, p *pass, now time.Time) (d, wait ti
 }
 
 // grant lets the head of the queue go.
-func (g *gate) grant(place *list.Element, p *pass, now time.Time) (probe bool, event Event) {
+func (g *gate) grant(place *list.Element, p *pass, now time.Time) (probe bool) {
 	switch g.state {
 	case gateShut, gatePaused:
 		// The probe stays inside: the time it is out counts as waiting, or a
@@ -189,9 +192,9 @@ func (g *gate) grant(place *list.Element, p *pass, now time.Time) (probe bool, e
 	if g.state == gateDraining && g.queue.Len() == 0 {
 		g.state = gateOpen
 		g.pause.frozen.stop(now)
-		event = Event{Kind: Drained}
+		g.note(Event{Kind: Drained, Time: now})
 	}
-	return probe, event
+	return probe
 }
 
 // interval is the time between two calls of a drain. A rate that is no more
@@ -241,9 +244,34 @@ func (p *pass) signal() {
 	}
 }
 
-// tell emits outside the lock, so that an observer may call the client.
-func (g *gate) tell(e Event) {
-	if e.Kind != 0 {
-		g.emit(e)
+// note keeps an event of the gate for tell. It is called with mu held.
+func (g *gate) note(e Event) {
+	if e.Kind != 0 && g.emit != nil {
+		g.untold = append(g.untold, e)
+	}
+}
+
+// tell emits what was noted: in the order it happened, one at a time, and
+// outside the lock, so that an observer may call the client. Whoever comes
+// while somebody tells leaves its event to them.
+func (g *gate) tell() {
+	g.mu.Lock()
+	if g.telling || len(g.untold) == 0 {
+		g.mu.Unlock()
+		return
+	}
+	g.telling = true
+	defer func() { // also when the observer panics
+		g.telling = false
+		g.mu.Unlock()
+	}()
+	for len(g.untold) > 0 {
+		e := g.untold[0]
+		g.untold = g.untold[1:]
+		g.mu.Unlock()
+		func() {
+			defer g.mu.Lock()
+			g.emit(e)
+		}()
 	}
 }

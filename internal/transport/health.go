@@ -21,9 +21,13 @@ func (g *gate) leave(p *pass, class Class, hint time.Duration, f *Failure) (prob
 	default:
 		event = g.answered(probe, now)
 	}
-	closed = g.state == gateShut || g.state == gatePaused
+	event.Time = now
+	g.note(event)
+	closed, tell := g.state == gateShut || g.state == gatePaused, len(g.untold) > 0
 	g.mu.Unlock()
-	g.tell(event)
+	if tell {
+		g.tell()
+	}
 	return probe, closed
 }
 

@@ -70,7 +70,9 @@ func (r *run) ended(began time.Time) {
 
 func (c *Client) emit(e Event) {
 	if c.observe != nil {
-		e.Time = c.sched.Now()
+		if e.Time.IsZero() {
+			e.Time = c.sched.Now()
+		}
 		c.observe(e)
 	}
 }

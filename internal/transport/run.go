@@ -40,6 +40,7 @@ type run struct {
 	stop     error         // why none follows, beyond the answer itself
 	askWait  time.Duration // Failure.Wait
 	finished bool
+	returned bool
 
 	// what drives it; here so that a call allocates them once, together
 	http  http.Client
@@ -58,6 +59,17 @@ func (r *run) do() (*Result, error) {
 		return nil, r.failure(context.Cause(r.ctx))
 	}
 	r.c.gate.admit(&r.pass, r.c.calls.Add(1))
+	defer func() {
+		if !r.returned { // a RoundTripper or an observer panicked; the way must not stay closed for it
+			r.c.gate.abandon(&r.pass)
+		}
+	}()
+	res, err := r.tryLoop()
+	r.returned = true
+	return res, err
+}
+
+func (r *run) tryLoop() (*Result, error) {
 	if !r.enter() {
 		return nil, r.failure(r.stop)
 	}
