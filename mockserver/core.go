@@ -7,7 +7,6 @@ import (
 
 	"github.com/memwrite/memwrite-go/internal/backend"
 	"github.com/memwrite/memwrite-go/internal/engine"
-	"github.com/memwrite/memwrite-go/internal/extract"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/service"
 	"github.com/memwrite/memwrite-go/internal/store/memory"
@@ -24,6 +23,7 @@ type core struct {
 	engine     *engine.Engine
 	workspaces map[string]bool
 	script     Script
+	same       Same
 }
 
 // firstNumber is the first id on /memory/*, the one the articles begin with.
@@ -38,7 +38,7 @@ func newCore(s *Server) (*core, error) {
 // old engine is closed outside the lock, which its runners may be waiting for.
 func (c *core) replace(store protocol.Store) error {
 	next := engine.New(engine.Config{
-		Store: store, Scheduler: c.srv.clock, Extractor: c, Comparer: extract.Comparer{},
+		Store: store, Scheduler: c.srv.clock, Extractor: c, Comparer: c,
 		Faults: c.srv.faults, Limits: c.srv.cfg.limits(), Observe: c.srv.watch.Observe,
 	})
 	c.srv.watch.Forget()

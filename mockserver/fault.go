@@ -29,6 +29,8 @@ const (
 	ProviderTimeout Kind = "provider_timeout" // the model does not answer in time
 	ProviderInvalid Kind = "provider_invalid" // the model answers what is no plan
 	ProviderDown    Kind = "provider_down"    // the model cannot be reached
+	ProviderRefuses Kind = "provider_refuses" // the model's provider takes the server's key no more
+	ProviderRejects Kind = "provider_rejects" // the model refuses the input for good
 	KillRunner      Kind = "kill_runner"      // the runner dies at Point and says nothing; its lease runs out
 	FreezeRunner    Kind = "freeze_runner"    // the runner stands still at Point until Release
 	ExpireLease     Kind = "expire_lease"     // the lease is over at Point although the runner goes on
@@ -133,7 +135,7 @@ var errUnknownFault = errors.New("mockserver: unknown fault")
 // kinds is every fault there is.
 var kinds = []Kind{
 	DropResponse, Truncate, Stall, Reset, Status, IdempotencyIncomplete, ReservationInProgress,
-	ProviderTimeout, ProviderInvalid, ProviderDown, KillRunner, FreezeRunner, ExpireLease,
+	ProviderTimeout, ProviderInvalid, ProviderDown, ProviderRefuses, ProviderRejects, KillRunner, FreezeRunner, ExpireLease,
 	LoseWakeup, DuplicateWakeup, DelayWakeup, FailProjection, ExhaustCredits, ExhaustQuota, LateArrival,
 }
 

@@ -205,7 +205,7 @@ func (m *machine) Arm(rt *rapid.T) {
 	kind := rapid.SampledFrom([]mockserver.Kind{
 		mockserver.DropResponse, mockserver.Truncate, mockserver.Stall, mockserver.Reset, mockserver.Status,
 		mockserver.IdempotencyIncomplete, mockserver.ReservationInProgress,
-		mockserver.ProviderTimeout, mockserver.ProviderInvalid, mockserver.ProviderDown,
+		mockserver.ProviderTimeout, mockserver.ProviderInvalid, mockserver.ProviderDown, mockserver.ProviderRefuses, mockserver.ProviderRejects,
 		mockserver.KillRunner, mockserver.FreezeRunner, mockserver.ExpireLease,
 		mockserver.LoseWakeup, mockserver.DuplicateWakeup, mockserver.DelayWakeup,
 		mockserver.FailProjection, mockserver.ExhaustCredits, mockserver.ExhaustQuota,

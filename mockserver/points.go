@@ -53,7 +53,7 @@ func (f *faults) Quiet(protocol.Task) bool {
 }
 
 func (f *faults) provider(t protocol.Task) protocol.Fault {
-	a := f.strike(of(t), ProviderTimeout, ProviderInvalid, ProviderDown)
+	a := f.strike(of(t), ProviderTimeout, ProviderInvalid, ProviderDown, ProviderRefuses, ProviderRejects)
 	if a == nil {
 		return protocol.Fault{}
 	}
@@ -61,6 +61,8 @@ func (f *faults) provider(t protocol.Task) protocol.Fault {
 		ProviderTimeout: protocol.Fail(protocol.ProviderTimeout, "the model did not answer in time"),
 		ProviderInvalid: protocol.Fail(protocol.InvalidOutput, "the model's answer is not a list of facts"),
 		ProviderDown:    protocol.Fail(protocol.Infrastructure, "the model cannot be reached"),
+		ProviderRefuses: protocol.Fail(protocol.Authorization, "the model's provider refuses the server's key"),
+		ProviderRejects: protocol.Fail(protocol.Rejected, "the model refuses the input"),
 	}[a.fault.Kind]
 	return protocol.Fault{Act: protocol.FailWith, Failure: failure}
 }

@@ -26,6 +26,11 @@ func TestFailurePolicyOnTheWire(t *testing.T) {
 		{"invalid output without a policy", mockserver.Fault{Kind: mockserver.ProviderInvalid}, 0, "FAILED", 1, "INVALID_EXTRACTION", "invalid_output"},
 		{"invalid output under a policy", mockserver.Fault{Kind: mockserver.ProviderInvalid}, 2, "SUCCEEDED", 2, "", ""},
 		{"invalid output beyond its policy", mockserver.Fault{Kind: mockserver.ProviderInvalid, Times: ever}, 2, "FAILED", 2, "INVALID_EXTRACTION", "invalid_output"},
+		{"authorization", mockserver.Fault{Kind: mockserver.ProviderRefuses}, 0, "FAILED", 1, "UNAUTHORIZED", "authorization"},
+		{"authorization under a policy", mockserver.Fault{Kind: mockserver.ProviderRefuses}, 3, "FAILED", 1, "UNAUTHORIZED", "authorization"},
+		{"rejected input", mockserver.Fault{Kind: mockserver.ProviderRejects}, 0, "FAILED", 1, "EXTRACTION_REJECTED", "rejected"},
+		{"runner lost for good", mockserver.Fault{Kind: mockserver.KillRunner, Times: ever}, 0, "FAILED", 5, "RUNNER_LOST", "interrupted"},
+		{"projection for good", mockserver.Fault{Kind: mockserver.FailProjection, Times: ever}, 0, "SUCCEEDED", 5, "", ""},
 		{"projection, then well", mockserver.Fault{Kind: mockserver.FailProjection, Times: 3}, 0, "SUCCEEDED", 4, "", ""},
 		{"runner lost, then well", mockserver.Fault{Kind: mockserver.KillRunner, Times: 2}, 0, "SUCCEEDED", 3, "", ""},
 	} {

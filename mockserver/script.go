@@ -65,3 +65,29 @@ func (c *core) Prompt() bool {
 	defer c.mu.RUnlock()
 	return c.script == nil
 }
+
+// Same says that two facts of one type and key of one end user are one, so that
+// the second is not stored. It may be called from many goroutines.
+type Same func(a, b string) bool
+
+// SetSame replaces the comparison of the near-duplicate filter; nil puts the
+// server's own back, which compares the words that carry meaning.
+func (s *Server) SetSame(same Same) {
+	s.core.mu.Lock()
+	defer s.core.mu.Unlock()
+	s.core.same = same
+}
+
+// Same is asked by the near-duplicate filter.
+func (c *core) Same(a, b string) bool {
+	c.mu.RLock()
+	same := c.same
+	c.mu.RUnlock()
+	if same != nil {
+		return same(a, b)
+	}
+	return extract.Same(a, b)
+}
+
+// Score is asked by search.
+func (c *core) Score(query, text string) float64 { return extract.Comparer{}.Score(query, text) }

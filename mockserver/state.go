@@ -28,12 +28,13 @@ type state struct {
 }
 
 // Reset forgets everything: records, tasks, ledger, journal, faults, rate
-// windows and the script. Keys and the clock stay. Open waits end.
+// windows, the script and the comparison. Keys and the clock stay. Open waits end.
 func (s *Server) Reset() {
 	s.faults.clear()
 	s.journal.clear()
 	s.svc.Reset()
 	s.SetScript(nil)
+	s.SetSame(nil)
 	if err := s.core.replace(memory.New(firstNumber)); err != nil {
 		panic(fmt.Sprintf("mockserver: an empty store refused its workspace: %v", err))
 	}
