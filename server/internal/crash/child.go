@@ -24,6 +24,9 @@ const (
 	envChild = "MEMWRITE_CRASH_CHILD"
 	envPoint = "MEMWRITE_CRASH_POINT"
 	envTimes = "MEMWRITE_CRASH_TIMES"
+	// envAttempts bounds the attempts of a task; unset, no task comes to the
+	// end of them.
+	envAttempts = "MEMWRITE_CRASH_ATTEMPTS"
 
 	workspace = "default"
 	adderKey  = "ms_crash_0123456789"
@@ -82,11 +85,14 @@ func child(open func(ctx context.Context) (Opened, error)) error {
 	return errors.Join(err, node.Close())
 }
 
-// limits are short, so that what a killed server held is taken up soon. No task
-// comes to the end of its attempts here.
+// limits are short, so that what a killed server held is taken up soon.
 func limits() engine.Limits {
+	attempts, err := strconv.Atoi(os.Getenv(envAttempts))
+	if err != nil {
+		attempts = 200
+	}
 	return engine.Limits{
-		MaxAttempts: 200, Lease: 400 * time.Millisecond, RepairEvery: 50 * time.Millisecond,
+		MaxAttempts: attempts, Lease: 400 * time.Millisecond, RepairEvery: 50 * time.Millisecond,
 		BackOff: protocol.BackOff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond},
 	}
 }
