@@ -24,6 +24,7 @@ type Client struct {
 	project, tenant     string
 	verifyText          bool
 	observer            Observer
+	calls               CallObserver // the observer, when it is one
 	logger              *slog.Logger
 	tenants             tenantCache
 	waits               waitHub
@@ -61,6 +62,7 @@ func New(opts ...Option) (*Client, error) {
 		sched: s.scheduler, retry: s.retry, project: s.project, tenant: s.tenant,
 		verifyText: s.verifyText, observer: s.observer, logger: s.logger,
 	}
+	c.calls, _ = s.observer.(CallObserver)
 	c.tenants.init()
 	c.waits.init(c)
 	var err error

@@ -3,6 +3,7 @@ package memwrite
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/transport"
@@ -50,6 +51,30 @@ type Observation struct {
 	Waiting int           // calls behind the gate or pause
 	EventID string        // wait_state: the event
 	State   EventStatus   // wait_state: its state now
+
+	// Context is the call's, with what a CallObserver put there; nil for gate,
+	// pause and wait_state, which belong to no one call.
+	Context context.Context
+}
+
+// CallObserver is an Observer that follows each call from its beginning to its
+// end, as a tracer does. An Observer that has this method too is told by it.
+type CallObserver interface {
+	Observer
+	// ObserveCall is told that a call begins, before anything is sent. The
+	// context it returns is the call's from then on. What it adds to header is
+	// sent with every try of the call, unless the call has a header of that name
+	// itself; it must not hold secrets or memory text.
+	// The function it returns is called once, with what the caller gets: nil or
+	// an *Error. One call of a method that waits or pages makes many.
+	ObserveCall(ctx context.Context, c Call, header http.Header) (context.Context, func(error))
+}
+
+// Call is what a CallObserver is told of a call.
+type Call struct {
+	Service string // "memorysync" or "fishmem"
+	Op      string // the method, such as "Add"
+	Method  string // of HTTP
 }
 
 // watch joins the observer and the logger of a client.
@@ -96,6 +121,6 @@ func (s *service) observe(e transport.Event) {
 	s.client.watch(Observation{
 		Kind: ObservationKind(e.Kind.String()), Time: e.Time, Service: s.name, Op: e.Op, Try: e.Try,
 		Status: e.Status, Class: e.Class.String(), Reason: e.Reason, Wait: e.Wait, Elapsed: e.Elapsed,
-		Probe: e.Probe, Waiting: e.Waiting,
+		Probe: e.Probe, Waiting: e.Waiting, Context: e.Context,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -98,11 +99,34 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 	if r.http != nil {
 		call.Method, call.URL, call.Header = r.http.Method, r.http.URL, r.http.Header
 	}
+	if s.client.calls != nil {
+		return s.doObserved(ctx, r, call)
+	}
+	return s.try(ctx, r, call)
+}
+
+func (s *service) try(ctx context.Context, r request, call transport.Call) (answer, error) {
 	res, err := s.tries.Do(ctx, call)
 	if err != nil {
 		return answer{}, s.failed(r, err)
 	}
 	return answer{res.Answer, res.Tries}, nil
+}
+
+// doObserved is do between the two ends a CallObserver sees.
+func (s *service) doObserved(ctx context.Context, r request, call transport.Call) (answer, error) {
+	added := http.Header{}
+	ctx, end := s.client.calls.ObserveCall(ctx, Call{Service: s.name, Op: r.op, Method: call.Method}, added)
+	for name := range call.Header {
+		added.Del(name) // what makes the write itself is not an observer's
+	}
+	if len(added) > 0 {
+		maps.Copy(added, call.Header)
+		call.Header = added
+	}
+	a, err := s.try(ctx, r, call)
+	end(err)
+	return a, err
 }
 
 // failed turns the try loop's failure into the Error a caller reads.

@@ -81,7 +81,7 @@ func (r *run) follow() bool {
 	}
 	r.c.emit(Event{
 		Kind: Retry, Op: r.call.Op, Try: r.tries, Class: d.Class, Reason: d.Reason,
-		Wait: r.pending, Gate: closed, Probe: probe,
+		Wait: r.pending, Gate: closed, Probe: probe, Context: r.ctx,
 	})
 	return true
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
@@ -43,6 +44,8 @@ type Event struct {
 	Gate    bool          // Retry: no back-off, the call waits behind the gate
 	Waiting int           // calls behind the gate or the pause
 	Err     error         // TryDone without an answer
+
+	Context context.Context // the call's; nil for gate and pause
 }
 
 // began reports a try that goes out. Without an observer nobody wants the time.
@@ -50,7 +53,7 @@ func (r *run) began() time.Time {
 	if r.c.observe == nil {
 		return time.Time{}
 	}
-	r.c.emit(Event{Kind: TryStarted, Op: r.call.Op, Try: r.tries})
+	r.c.emit(Event{Kind: TryStarted, Op: r.call.Op, Try: r.tries, Context: r.ctx})
 	return r.c.sched.Now()
 }
 
@@ -60,7 +63,7 @@ func (r *run) ended(began time.Time) {
 	}
 	done := Event{
 		Kind: TryDone, Op: r.call.Op, Try: r.tries, Class: r.decision.Class, Reason: r.decision.Reason,
-		Elapsed: r.c.sched.Now().Sub(began), Err: r.err,
+		Elapsed: r.c.sched.Now().Sub(began), Err: r.err, Context: r.ctx,
 	}
 	if r.answer != nil {
 		done.Status = r.answer.Status
