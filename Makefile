@@ -90,6 +90,10 @@ sim: ## lives full of faults, one runnable at a time (SCHEDULES=100000 from a ba
 sim-replay: ## twenty seeds, each lived through 100 times: equal logs
 	@go run ./internal/sim/simulate -seed $(SEED) -replay 100
 
+.PHONY: mutants
+mutants: ## put one deliberate fault after the other into the source: the simulation finds each by the invariant it breaks
+	@go run ./internal/sim/mutants $(MUTANTFLAGS)
+
 .PHONY: ci
 ci: ## everything a change must pass
 	bash .ci/run

@@ -76,7 +76,8 @@ func (a *audit) accepted(ac protocol.Acceptance, t protocol.Task, twin bool, err
 	h := ac.Task.Identity.Hash
 	holder, held := a.identities[h]
 	if held {
-		if w := a.tasks[holder].row.Identity.Window; w > 0 && !ac.At.Before(a.tasks[holder].row.CreatedAt.Add(w)) {
+		// A turn is recognised for thirty days, everything else for ever.
+		if row := &a.tasks[holder].row; row.Kind == protocol.Turn && !ac.At.Before(row.CreatedAt.Add(30*24*time.Hour)) {
 			held = false
 		}
 	}
@@ -94,6 +95,9 @@ func (a *audit) accepted(ac protocol.Acceptance, t protocol.Task, twin bool, err
 		return
 	}
 	if twin {
+		if t.Workspace != ac.Task.Workspace {
+			a.fail("I2", "a command of %s was answered with task %s of %s", ac.Task.Workspace, t.ID, t.Workspace)
+		}
 		if !held || holder != t.ID {
 			a.fail("I2", "a command was answered with task %s, its name belongs to %q", t.ID, holder)
 		}

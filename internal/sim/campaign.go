@@ -14,14 +14,16 @@ type Totals struct {
 	Schedules, Steps, Ops, Crashes, Violations int
 	Faults                                     map[Kind]int
 	Points                                     map[string]int
-	First                                      *Result // of the violation with the lowest seed
+	First                                      *Result // of the wanted violation with the lowest seed
 	Took                                       time.Duration
+	want                                       string
 }
 
 // Campaign lives through n schedules from a base seed on, or as many as fit
-// into a time when n is 0, on so many workers. The first violation ends it.
-func Campaign(base uint64, n int, most time.Duration, workers int) Totals {
-	out := Totals{Faults: map[Kind]int{}, Points: map[string]int{}}
+// into a time when n is 0, on so many workers. The first violation ends it; with
+// want the first of that invariant.
+func Campaign(base uint64, n int, most time.Duration, workers int, want string) Totals {
+	out := Totals{want: want, Faults: map[Kind]int{}, Points: map[string]int{}}
 	var mu sync.Mutex
 	var next atomic.Int64
 	var stop atomic.Bool
@@ -39,7 +41,7 @@ func Campaign(base uint64, n int, most time.Duration, workers int) Totals {
 				mu.Lock()
 				out.add(res)
 				mu.Unlock()
-				if res.Violation != nil {
+				if res.Violation != nil && (want == "" || res.Violation.Invariant == want) {
 					stop.Store(true)
 				}
 			}
@@ -63,10 +65,17 @@ func (t *Totals) add(r *Result) {
 	}
 	if r.Violation != nil {
 		t.Violations++
-		if t.First == nil || r.Script.Seed < t.First.Script.Seed {
+		if t.First == nil || better(r, t.First, t.want) {
 			t.First = r
 		}
 	}
+}
+
+func better(r, than *Result, want string) bool {
+	if a, b := r.Violation.Invariant == want, than.Violation.Invariant == want; a != b {
+		return a
+	}
+	return r.Script.Seed < than.Script.Seed
 }
 
 // Print writes what happened: a line of totals, and how often each kind of

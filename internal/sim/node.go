@@ -66,7 +66,12 @@ func (n *node) crash(away time.Duration) {
 // end closes the engine and sees that nothing of it is left (I12).
 func (n *node) end() {
 	w := n.world
-	n.engine.Close()
+	closed := make(chan struct{})
+	w.sched.goAs("closer", func() { n.engine.Close(); close(closed) })
+	if w.sched.Wait(w.ctx, 10*time.Minute, closed) != nil {
+		w.audit.fail("I12", "%s is not closed after ten minutes", n.name)
+		return
+	}
 	_ = sched.Sleep(w.ctx, w.sched, time.Second)
 	for _, p := range w.sched.procs {
 		if p.owner == n.name {

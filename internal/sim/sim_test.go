@@ -12,7 +12,7 @@ func TestSchedulesKeepEveryInvariant(t *testing.T) {
 	if testing.Short() {
 		n = 60
 	}
-	totals := Campaign(1, n, 0, 2)
+	totals := Campaign(1, n, 0, 2, "")
 	if r := totals.First; r != nil {
 		t.Fatalf("make sim SEED=%d: %v", r.Script.Seed, r.Violation)
 	}

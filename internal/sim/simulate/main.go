@@ -27,7 +27,7 @@ func main() {
 	replay := flag.Int("replay", 0, "live through twenty seeds so many times each")
 	out := flag.String("out", filepath.Join(os.TempDir(), "memwrite-sim"), "where a failure is written")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "schedules at once")
-	quiet := flag.Bool("quiet", false, "name the violation of a failure and nothing else")
+	want := flag.String("want", "", "go on until this invariant is broken, and say where")
 	flag.Parse()
 	debug.SetGCPercent(400) // a schedule leaves a megabyte behind
 	if *seed == 0 {
@@ -40,13 +40,14 @@ func main() {
 		os.Exit(one(*seed, *out))
 	}
 	fmt.Printf("seed=%d\n", *seed)
-	t := sim.Campaign(*seed, *schedules, *most, *workers)
+	t := sim.Campaign(*seed, *schedules, *most, *workers, *want)
 	if t.First == nil {
 		t.Print(os.Stdout)
 		return
 	}
-	if *quiet {
-		fmt.Printf("violation %s seed=%d schedules=%d %s\n", t.First.Violation.Invariant, t.First.Script.Seed, t.Schedules, t.First.Violation.Text)
+	if *want != "" {
+		v := t.First.Violation
+		fmt.Printf("violation %s seed=%d schedules=%d %s\n", v.Invariant, t.First.Script.Seed, t.Schedules, v.Text)
 		os.Exit(1)
 	}
 	t.Print(os.Stdout)
