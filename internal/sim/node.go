@@ -68,9 +68,13 @@ func (n *node) end() {
 	w := n.world
 	closed := make(chan struct{})
 	w.sched.goAs("closer", func() { n.engine.Close(); close(closed) })
-	if w.sched.Wait(w.ctx, 10*time.Minute, closed) != nil {
-		w.audit.fail("I12", "%s is not closed after ten minutes", n.name)
-		return
+	// Many short waits: a jump of the clock ends one, and nobody else goes on
+	// in it.
+	for i := 0; w.sched.Wait(w.ctx, 6*time.Second, closed) != nil; i++ {
+		if i == 100 {
+			w.audit.fail("I12", "%s is not closed after ten minutes", n.name)
+			return
+		}
 	}
 	_ = sched.Sleep(w.ctx, w.sched, time.Second)
 	for _, p := range w.sched.procs {
