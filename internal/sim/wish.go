@@ -113,13 +113,6 @@ func (x *wish) conflicted() {
 	a.fail("I2", "%s was told of a conflict and there is none", x)
 }
 
-// swallowed says that the wish's reference is another text's, which the
-// service does not tell.
-func (x *wish) swallowed(id string) bool {
-	s := x.world.audit.tasks[id]
-	return s != nil && s.command.Text != x.text
-}
-
 func (x *wish) String() string {
 	return fmt.Sprintf("%s %s of %s (%q)", x.Kind, x.name, x.user(), x.text)
 }

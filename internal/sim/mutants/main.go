@@ -77,7 +77,7 @@ func (m mutant) attack(root string, seed uint64, limit int) (kill, error) {
 	if err != nil {
 		return kill{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	overlay, err := m.overlay(root, dir)
 	if err != nil {
 		return kill{}, err
@@ -97,7 +97,7 @@ func (m mutant) attack(root string, seed uint64, limit int) (kill, error) {
 	for line := range strings.Lines(string(out)) {
 		if _, err := fmt.Sscanf(line, "violation %s seed=%d schedules=%d", &k.invariant, &k.seed, &k.schedules); err == nil && k.invariant == m.breaks {
 			if res := sim.NewWorker().Run(sim.NewScript(k.seed), false); res.Violation != nil {
-				return kill{}, fmt.Errorf("the source as it is breaks %v on seed %d too", res.Violation, k.seed)
+				return kill{}, fmt.Errorf("the source as it is breaks an invariant on seed %d too: %w", k.seed, res.Violation)
 			}
 			return k, nil
 		}
