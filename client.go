@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/transport"
@@ -28,6 +29,7 @@ type Client struct {
 	logger              *slog.Logger
 	tenants             tenantCache
 	waits               waitHub
+	deaf                func() // stops listening to the event source; nil without one
 }
 
 // service is one of the two, as far as requests are concerned.
@@ -75,6 +77,10 @@ func New(opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.source != nil {
+		c.waits.told = true
+		c.deaf = sync.OnceFunc(s.source.Listen(c.waits.notify))
+	}
 	return c, nil
 }
 
@@ -107,6 +113,9 @@ func (c *Client) connect(name, option, header, prefix string, e endpoint, s sett
 // Close gives idle connections back. Calls in flight go on; a Client that is
 // used again opens new ones. A second Close does nothing.
 func (c *Client) Close() error {
+	if c.deaf != nil {
+		c.deaf()
+	}
 	for _, s := range []*service{c.memorySync, c.fishMem} {
 		if s != nil {
 			s.tries.Close()

@@ -3,6 +3,8 @@ package memwrite_test
 import (
 	"context"
 	"fmt"
+	"log"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -24,7 +26,7 @@ func TestThePagesShowCodeThatRuns(t *testing.T) {
 	}
 	code := folded(string(source))
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```")
-	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 3} {
+	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 3, "docs/webhooks.md": 1} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -205,4 +207,37 @@ func TestTheFaultsOfThePage(t *testing.T) {
 		}
 		srv.StoredOnce(t, "note-0001")
 	})
+}
+
+// docs/webhooks.md
+
+func TestAWebhookTellsOfTheWrite(t *testing.T) {
+	const secret = "whsec_0001" // the one the service shows for your endpoint
+
+	hook, err := memwrite.NewWebhookHandler(memwrite.WebhookOptions{
+		WebhookVerifier: memwrite.WebhookVerifier{Secrets: []string{secret}},
+		Handle: func(ctx context.Context, e memwrite.WebhookEvent) error {
+			if m, ok := e.MemoryAdded(); ok {
+				log.Println("stored", m.EventID, m.MemoryIDs)
+			}
+			return nil // an error lets the message come again
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := httptest.NewServer(hook) // in a program: http.Handle("/hooks/fishmem", hook)
+	defer endpoint.Close()
+
+	srv := mockserver.Run(t, mockserver.Webhook(endpoint.URL, secret))
+	client := srv.Client(t, memwrite.WithEventSource(hook))
+
+	_, err = client.AddAndWait(t.Context(), memwrite.InferRequest{
+		Key:     memwrite.NewRef("note", "0001"),
+		Scope:   memwrite.Scope{UserID: "acme"},
+		Content: "My team ships releases every Thursday.",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -24,6 +24,7 @@ type settings struct {
 	verifyText          bool
 	userAgent           string
 	scheduler           sched.Scheduler
+	source              EventSource
 }
 
 // endpoint is one service's host and key.
@@ -144,6 +145,21 @@ func WithUserAgent(ua string) Option {
 			return err
 		}
 		s.userAgent = ua
+		return nil
+	}
+}
+
+// WithEventSource lets waits hear of their events from src, such as a
+// [WebhookHandler]: a wait reads its event as soon as it is told, and polls a
+// server that does not hold requests at a quarter of the usual pace. It never
+// stops looking: a source may be silent, and the live service's is silent about
+// events that FAILED. Close stops listening.
+func WithEventSource(src EventSource) Option {
+	return func(s *settings) error {
+		if src == nil {
+			return invalid("New", "WithEventSource", "source is nil")
+		}
+		s.source = src
 		return nil
 	}
 }

@@ -18,6 +18,7 @@ const (
 	holdFor       = 25 * time.Second // what Prefer asks for, at most
 	holdSlack     = 2 * time.Second  // that a held request must end before its try does
 	notFoundGrace = 5 * time.Second  // a read may reach a replica that lags
+	toldSlower    = 4                // times slower when an event source tells of what happened
 )
 
 // WaitOption adds to one wait.
@@ -161,12 +162,16 @@ func (w *waiting) next(s sight) time.Duration {
 	if w.status == Retrying && since < retryingQuiet {
 		return max(retryingQuiet-since, s.hint)
 	}
-	d := since / pollShare
+	slow := time.Duration(1)
+	if w.client.waits.told {
+		slow = toldSlower
+	}
+	d := slow * since / pollShare
 	d = d*3/4 + sched.Jitter(w.client.sched, d/2)
 	if w.status == Retrying { // the back-off may end at any moment from here on
-		d = minRetryPoll + sched.Jitter(w.client.sched, maxPoll-minRetryPoll)
+		d = slow * (minRetryPoll + sched.Jitter(w.client.sched, maxPoll-minRetryPoll))
 	}
-	return max(min(max(d, minPoll), maxPoll), min(s.hint, w.maxServerWait()))
+	return max(min(max(d, slow*minPoll), slow*maxPoll), min(s.hint, w.maxServerWait()))
 }
 
 // tolerable faults pass; the others end the wait.

@@ -36,6 +36,8 @@ type waitHub struct {
 	credit  time.Time // when the polls made so far are paid for
 
 	agedCredit time.Time // the same for events that are too old for the page
+
+	told bool // an event source tells of events; set before the first wait
 }
 
 // holdMode is whether the server holds a request that prefers it.
@@ -53,6 +55,7 @@ type seat struct {
 	wake chan struct{}
 	mail *Event // guarded by the hub's mu
 	aged bool   // too old for the page of newest events; guarded by the hub's mu
+	told bool   // a source said that the event moved; guarded by the hub's mu
 }
 
 func (h *waitHub) init(c *Client) {
@@ -74,6 +77,22 @@ func (h *waitHub) leave(s *seat) {
 	h.mu.Unlock()
 }
 
+// notify wakes the waits of an event that a source says has moved.
+func (h *waitHub) notify(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.seats {
+		if s.id != id {
+			continue
+		}
+		s.told = true
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // look sees the event once, in the way that is cheapest for the server.
 func (w *waiting) look(ctx context.Context) (sight, error) {
 	h := &w.client.waits
@@ -86,7 +105,9 @@ func (w *waiting) look(ctx context.Context) (sight, error) {
 		}
 		// An event that a page has missed was there before all of those on it:
 		// no later page has it, so its wait asks for it alone from then on.
-		mode, many := h.mode, len(h.seats) >= listFrom && !h.noList && !w.seat.aged
+		// One that moved is read alone too: a page has a hundred that did not.
+		mode, many := h.mode, len(h.seats) >= listFrom && !h.noList && !w.seat.aged && !w.seat.told
+		w.seat.told = false
 		// While nobody knows the server's manners, a few reads find out.
 		crowded := mode == holdUnknown && many && h.asking >= probeLimit
 		busy := mode == pollsOnly && many && (h.listing || h.client.sched.Now().Sub(h.listed) < minPoll)

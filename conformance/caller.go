@@ -85,15 +85,14 @@ type request struct {
 
 // caller makes calls to one service with one key, and sees all its answers.
 type caller struct {
-	base    string
-	header  map[string]string // authentication
-	secret  string
-	http    *http.Client
-	pace    time.Duration
-	watch   func(request, answer)
-	mu      sync.Mutex
-	nextAt  time.Time
-	timeout time.Duration
+	base   string
+	header map[string]string // authentication
+	secret string
+	http   *http.Client
+	pace   time.Duration
+	watch  func(request, answer)
+	mu     sync.Mutex
+	nextAt time.Time
 }
 
 // do makes a call. A 429 of a rate window is waited out, as the protocol asks

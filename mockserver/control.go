@@ -23,6 +23,8 @@ const controlLimit = 64 << 20
 //	DELETE /_control/faults           all of them
 //	GET    /_control/journal, /records, /tasks, /ledger
 //	GET    /_control/ledger?key=K     of the writes under one identity
+//	GET    /_control/webhooks         the messages so far
+//	PUT    /_control/webhooks         {"workspace": "", "url": ..., "secret": ...}; an empty url ends them
 //	GET    /_control/state            a snapshot
 //	PUT    /_control/state            restores one
 //	POST   /_control/reset
@@ -46,6 +48,8 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("GET /_control/records", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Records()) })
 	mux.HandleFunc("GET /_control/tasks", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Tasks()) })
 	mux.HandleFunc("GET /_control/ledger", s.controlLedger)
+	mux.HandleFunc("GET /_control/webhooks", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Deliveries()) })
+	mux.HandleFunc("PUT /_control/webhooks", s.controlWebhook)
 	mux.HandleFunc("GET /_control/state", func(w http.ResponseWriter, _ *http.Request) {
 		out, err := s.Snapshot()
 		if err != nil {

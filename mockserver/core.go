@@ -39,7 +39,7 @@ func newCore(s *Server) (*core, error) {
 func (c *core) replace(store protocol.Store) error {
 	next := engine.New(engine.Config{
 		Store: store, Scheduler: c.srv.clock, Extractor: c, Comparer: c,
-		Faults: c.srv.faults, Limits: c.srv.cfg.limits(), Observe: c.srv.watch.Observe,
+		Faults: c.srv.faults, Limits: c.srv.cfg.limits(), Observe: c.srv.observe,
 	})
 	c.srv.watch.Forget()
 	c.mu.Lock()
@@ -52,6 +52,7 @@ func (c *core) replace(store protocol.Store) error {
 	err := c.ensure(context.Background(), c.srv.Workspace)
 	next.Start()
 	c.mu.Unlock()
+	c.srv.hooks.Forget()
 	if oldEngine != nil {
 		oldEngine.Close()
 		_ = oldStore.Close()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/service"
+	"github.com/memwrite/memwrite-go/internal/webhook"
 )
 
 // Option settles how a server starts.
@@ -25,6 +26,7 @@ type config struct {
 	attempts    int
 	invalid     int
 	service     service.Options
+	hook        webhook.Target
 }
 
 func defaults() config {

@@ -15,6 +15,7 @@ import (
 	"github.com/memwrite/memwrite-go/internal/inspector"
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/service"
+	"github.com/memwrite/memwrite-go/internal/webhook"
 )
 
 // TB is the part of testing.TB that this package uses, so that it does not
@@ -50,6 +51,8 @@ type Server struct {
 	core      *core
 	svc       *service.Service
 	watch     *inspector.Watch
+	hooks     *webhook.Sender
+	hooksOnce sync.Once
 	inspector *inspector.Inspector
 
 	http    *http.Server
@@ -93,6 +96,7 @@ func Start(opts ...Option) (*Server, error) {
 		service.NewKey(s.MemorySyncKey, s.Workspace, service.ServiceMemorySync, service.ScopeMemoryAll, service.ScopeProjectsRead),
 		service.NewKey(s.FishMemKey, s.Workspace, service.ServiceFishMem, service.ScopeMemoryRead, service.ScopeMemoryWrite, service.ScopeOperationsRead),
 	)
+	s.hooks = s.newHooks()
 	var err error
 	if s.core, err = newCore(s); err != nil {
 		end()
@@ -100,6 +104,9 @@ func Start(opts ...Option) (*Server, error) {
 	}
 	s.svc = service.New(s.core, s.keys, clk, extract.LowValue, cfg.service)
 	s.inspector = s.newInspector()
+	if cfg.hook.URL != "" {
+		s.SetWebhook("", cfg.hook.URL, cfg.hook.Secret)
+	}
 	if cfg.inProcess {
 		return s, nil
 	}
@@ -138,6 +145,7 @@ func (s *Server) Close() {
 			_ = s.http.Close()
 			<-s.closed
 		}
+		s.hooks.Close()
 		s.core.close()
 		s.active.Wait()
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/service"
+	"github.com/memwrite/memwrite-go/internal/webhook"
 )
 
 // Options is what a node is made of. Store is needed; the rest has defaults.
@@ -46,6 +47,9 @@ type Options struct {
 	InspectorToken string
 	// Metrics serves /metrics for Prometheus, without a key.
 	Metrics bool
+	// Webhooks are where the messages of a workspace go. Each node that has a
+	// target tells all of them, so give it to one.
+	Webhooks map[string]webhook.Target
 	// Observe is told of every step of a write; it must not block.
 	Observe func(protocol.Step)
 	// CheckpointEvery is how often a store that can is told to empty its log of
@@ -65,6 +69,7 @@ type Node struct {
 	service *service.Service
 	log     *slog.Logger
 	watch   *watch
+	hooks   *webhook.Sender
 	inspect bool
 	metrics bool
 	closing atomic.Bool
@@ -94,11 +99,18 @@ func New(ctx context.Context, o Options) (*Node, error) {
 		}
 	}
 	n := &Node{store: o.Store, log: o.Log, watch: newWatch(o), inspect: o.Inspect, metrics: o.Metrics}
+	n.hooks = webhook.New(webhook.Config{
+		Store: func() protocol.Store { return o.Store }, Scheduler: o.Scheduler,
+		OnError: func(err error) { o.Log.Error("webhooks could not be read", "error", err) },
+	})
 	n.engine = engine.New(engine.Config{
 		Store: o.Store, Scheduler: o.Scheduler, Extractor: o.Extractor, Comparer: o.Comparer, Projector: o.Projector,
 		Wakeups: o.Wakeups, Faults: o.Faults, Limits: o.Limits,
 		Observe: func(s protocol.Step) {
 			n.watch.observe(s)
+			if s.Kind == protocol.StepSucceeded {
+				n.hooks.Nudge()
+			}
 			if o.Observe != nil {
 				o.Observe(s)
 			}
@@ -107,6 +119,12 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	})
 	n.service = service.New(backend.New(n.engine, o.Scheduler), service.NewKeys(o.Keys...), o.Scheduler, extract.LowValue, o.Service)
 	n.engine.Start()
+	if len(o.Webhooks) > 0 {
+		for workspace, target := range o.Webhooks {
+			n.hooks.Set(workspace, target)
+		}
+		n.hooks.Start()
+	}
 	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
 	n.stop = stop
 	if c, ok := o.Store.(checkpointer); ok {
@@ -212,6 +230,7 @@ func (n *Node) Close() error {
 	n.once.Do(func() {
 		n.closing.Store(true)
 		n.stop()
+		n.hooks.Close()
 		n.engine.Close()
 		n.loops.Wait()
 		n.err = n.store.Close()

@@ -86,7 +86,7 @@ func parseSettings(file string, raw []byte) (map[string]string, error) {
 
 // secret says that the value of a flag is not for others to see.
 func secret(name string) bool {
-	return slices.Contains([]string{"database-url", "extractor-key", "inspector-token", "nats-url"}, name)
+	return slices.Contains([]string{"database-url", "extractor-key", "inspector-token", "nats-url", "webhook-secret"}, name)
 }
 
 // announce prints the configuration without its secrets, one setting each.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/service"
+	"github.com/memwrite/memwrite-go/internal/webhook"
 )
 
 // keyFile is who may call, and what each workspace may use.
@@ -42,6 +43,8 @@ type workspaceEntry struct {
 	AddsPerMonth          *int64 `yaml:"adds_per_month,omitempty"` // none: no bound
 	StrictQuota           bool   `yaml:"strict_quota,omitempty"`
 	InvalidOutputAttempts int    `yaml:"invalid_output_attempts,omitempty"`
+	WebhookURL            string `yaml:"webhook_url,omitempty"` // with webhook_secret
+	WebhookSecret         string `yaml:"webhook_secret,omitempty"`
 }
 
 const defaultWorkspace = "default"
@@ -55,6 +58,7 @@ var allScopes = map[string][]string{
 type access struct {
 	keys       []service.Key
 	workspaces []protocol.Workspace
+	webhooks   map[string]webhook.Target
 }
 
 // readKeys reads a key file. Its errors name the entry and never the key.
@@ -75,18 +79,25 @@ func parseKeys(raw []byte) (access, error) {
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	d.KnownFields(true)
 	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return access{}, errors.New("not a key file: want `keys:` with key or sha256, service and workspace, and `workspaces:` with id, credits, adds_per_month, strict_quota, invalid_output_attempts")
+		return access{}, errors.New("not a key file: want `keys:` with key or sha256, service and workspace, and `workspaces:` with id, credits, adds_per_month, strict_quota, invalid_output_attempts and its webhook")
 	}
 	return f.access()
 }
 
 func (f keyFile) access() (a access, err error) {
+	a.webhooks = map[string]webhook.Target{}
 	known := map[string]bool{}
 	for i, w := range f.Workspaces {
 		if w.ID == "" || known[w.ID] {
 			return a, fmt.Errorf("workspace %d: it needs an id of its own", i+1)
 		}
 		known[w.ID] = true
+		if (w.WebhookURL == "") != (w.WebhookSecret == "") {
+			return a, fmt.Errorf("workspace %d: webhook_url and webhook_secret belong together", i+1)
+		}
+		if w.WebhookURL != "" {
+			a.webhooks[w.ID] = webhook.Target{URL: w.WebhookURL, Secret: w.WebhookSecret}
+		}
 		out := protocol.Workspace{ID: w.ID, AddsPerMonth: -1, Credits: -1, StrictQuota: w.StrictQuota,
 			Extraction: protocol.ExtractionPolicy{InvalidOutputAttempts: w.InvalidOutputAttempts}}
 		if w.Credits != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/memwrite/memwrite-go/internal/engine"
 	"github.com/memwrite/memwrite-go/internal/service"
+	"github.com/memwrite/memwrite-go/internal/webhook"
 	"github.com/memwrite/memwrite-go/server"
 )
 
@@ -43,6 +44,7 @@ type config struct {
 	inspect     bool
 	inspectKey  string
 	metrics     bool
+	hook        webhook.Target
 }
 
 func (c *config) flags(f *pflag.FlagSet) {
@@ -72,6 +74,8 @@ func (c *config) flags(f *pflag.FlagSet) {
 	f.BoolVar(&c.rates, "rate-limits", false, "limit each key as the live services do; counted on each node")
 	f.BoolVar(&c.inspect, "inspector", false, "serve the inspector's page under /_inspector/, to browsers on this machine")
 	f.StringVar(&c.inspectKey, "inspector-token", "", "password that lets browsers elsewhere see the inspector")
+	f.StringVar(&c.hook.URL, "webhook-url", "", "tell this `URL` of every inferred write that SUCCEEDED; workspaces may name their own in the file of keys")
+	f.StringVar(&c.hook.Secret, "webhook-secret", "", "what those messages are signed with")
 	f.BoolVar(&c.metrics, "metrics", false, "serve /metrics for Prometheus, without a key")
 }
 
@@ -95,6 +99,8 @@ func (c *config) check() error {
 		}
 	}
 	switch {
+	case (c.hook.URL == "") != (c.hook.Secret == ""):
+		return errors.New("--webhook-url and --webhook-secret belong together")
 	case l.Runners < 1 || l.MaxAttempts < 1:
 		return errors.New("--runners and --max-attempts are at least 1")
 	case l.Heartbeat >= l.Lease:
@@ -167,10 +173,16 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	if c.rates {
 		c.service.MemorySyncRates, c.service.FishMemRates = service.FreeTier(), service.FishMemRate()
 	}
+	hooks := who.webhooks
+	for _, w := range who.workspaces {
+		if _, own := hooks[w.ID]; !own && c.hook.URL != "" {
+			hooks[w.ID] = c.hook
+		}
+	}
 	node, err := server.New(ctx, server.Options{
 		Store: db.store, Wakeups: db.wakeups, Keys: who.keys, Workspaces: who.workspaces,
 		Limits: c.limits, Service: c.service, Log: log, CheckpointEvery: c.checkpoint,
-		Inspect: c.inspect, InspectorToken: c.inspectKey, Metrics: c.metrics,
+		Inspect: c.inspect, InspectorToken: c.inspectKey, Metrics: c.metrics, Webhooks: hooks,
 	})
 	if err != nil {
 		_ = l.Close()
