@@ -34,18 +34,41 @@ func (a *attendant) end(ctx context.Context, receipt memwrite.Receipt) (*memwrit
 		if memwrite.VerdictOf(err).Action != memwrite.RedriveEvent || !a.count(receipt.EventID) {
 			return ev, err
 		}
-		a.log.Warn("memwrite event failed and is run again", slog.String("identity", receipt.Key), slog.String("event", receipt.EventID))
-		again, redriveErr := a.client.Redrive(ctx, receipt.EventID)
-		var e *memwrite.Error
-		switch {
-		case errors.As(redriveErr, &e) && e.Code == "OPERATION_NOT_RETRYABLE":
-			return nil, errors.Join(errNotRetryable, err)
-		case redriveErr != nil:
-			a.uncount(receipt.EventID)
-			return nil, redriveErr
+		again, err := a.redrive(ctx, receipt.EventID, err)
+		if err != nil {
+			return nil, err
 		}
 		receipt.Status = again.Status
 	}
+}
+
+// errRunAgain is a FAILED event that runs again now.
+var errRunAgain = errors.New("worker: the event was redriven")
+
+// again redrives the event that a write of the program's own ended in.
+func (a *attendant) again(ctx context.Context, failed error) error {
+	id := eventOf(failed)
+	if id == "" || !a.count(id) {
+		return failed
+	}
+	if _, err := a.redrive(ctx, id, failed); err != nil {
+		return err
+	}
+	return errors.Join(errRunAgain, failed)
+}
+
+// redrive runs an event again that was counted before.
+func (a *attendant) redrive(ctx context.Context, id string, failed error) (*memwrite.Event, error) {
+	a.log.Warn("memwrite event failed and is run again", slog.String("event", id))
+	ev, err := a.client.Redrive(ctx, id)
+	var e *memwrite.Error
+	switch {
+	case errors.As(err, &e) && e.Code == "OPERATION_NOT_RETRYABLE":
+		return nil, errors.Join(errNotRetryable, failed)
+	case err != nil:
+		a.uncount(id)
+	}
+	return ev, err
 }
 
 // count takes one of the redrives that an event is worth.

@@ -19,8 +19,6 @@ func (w *Worker) Handle(ctx context.Context, d Delivery) Outcome {
 	}
 	defer w.leave()
 	w.counts.delivered.Add(1)
-	defer w.extend(ctx, d)()
-
 	rec, err := w.cfg.Decode(d.Data)
 	if err == nil {
 		err = rec.check()
@@ -30,6 +28,29 @@ func (w *Worker) Handle(ctx context.Context, d Delivery) Outcome {
 		out.Dead = deadLetter(d, "", w.sched.Now(), out.Reason, err)
 		return w.settle(d, out)
 	}
+	return w.handle(ctx, d, rec.Identity(), rec.order(), func(r *run) error { return r.write(rec) })
+}
+
+// Do is Handle for a program that makes its own calls: write makes them, with
+// the delivery's identity, and returns the client's error as it is. Deliveries
+// of one order key go one after the other; an empty one is in nobody's way.
+func (w *Worker) Do(ctx context.Context, d Delivery, identity, order string, write func(context.Context) error) Outcome {
+	if !w.enter() {
+		return w.settle(d, Outcome{Verdict: memwrite.Verdict{Action: memwrite.GiveBack, Reason: "the worker is closed"}})
+	}
+	defer w.leave()
+	w.counts.delivered.Add(1)
+	return w.handle(ctx, d, identity, order, func(r *run) error {
+		err := write(r.writes)
+		if memwrite.VerdictOf(err).Action == memwrite.RedriveEvent {
+			return w.attend.again(r.writes, err)
+		}
+		return err
+	})
+}
+
+func (w *Worker) handle(ctx context.Context, d Delivery, identity, order string, write func(*run) error) Outcome {
+	defer w.extend(ctx, d)()
 	ctx, cancel := w.sched.WithTimeout(ctx, w.cfg.Patience, context.DeadlineExceeded)
 	defer cancel()
 	ctx, free := w.until(ctx, w.hard)
@@ -37,29 +58,27 @@ func (w *Worker) Handle(ctx context.Context, d Delivery) Outcome {
 	waits, done := w.until(ctx, w.soft)
 	defer done()
 
-	out := Outcome{Identity: rec.Identity()}
-	if err := w.lanes.enter(waits, rec.order()); err != nil {
-		out.Verdict = w.unfinished(ctx)
-		return w.settle(d, out)
+	out := Outcome{Identity: identity}
+	if order != "" {
+		if err := w.lanes.enter(waits, order); err != nil {
+			out.Verdict = w.unfinished(ctx)
+			return w.settle(d, out)
+		}
+		defer w.lanes.leave(order)
 	}
-	defer w.lanes.leave(rec.order())
 	probe, err := w.admit(waits)
 	if err != nil {
 		out.Verdict = w.unfinished(ctx)
 		return w.settle(d, out)
 	}
-	r := &run{w: w, rec: rec, d: d, writes: ctx, waits: waits, slot: true, probe: probe}
-	err = r.write()
+	r := &run{w: w, d: d, writes: ctx, waits: waits, slot: true, probe: probe}
+	err = write(r)
 	r.release()
 	out.Err, out.Verdict = err, w.judge(r, err)
 	w.proved(r, proofOf(r, out), out)
-	redrives := 0
-	if e := eventOf(err); e != "" && out.Action == memwrite.DeadLetter {
-		redrives = w.attend.forget(e)
-	}
 	if out.Action == memwrite.DeadLetter {
-		out.Dead = deadLetter(d, out.Identity, w.sched.Now(), out.Reason, err)
-		out.Dead.Redrives = redrives
+		out.Dead = deadLetter(d, identity, w.sched.Now(), out.Reason, err)
+		out.Dead.Redrives = w.attend.forget(eventOf(err))
 	}
 	return w.settle(d, out)
 }
@@ -101,6 +120,8 @@ func (w *Worker) unfinished(ctx context.Context) memwrite.Verdict {
 func (w *Worker) judge(r *run, err error) memwrite.Verdict {
 	v := memwrite.VerdictOf(err)
 	switch {
+	case errors.Is(err, errRunAgain):
+		v = memwrite.Verdict{Action: memwrite.RetryAfter, After: w.backOff(0, r.d.Attempt), Reason: "the event failed and runs again"}
 	case errors.Is(err, errNotRetryable):
 		v = memwrite.Verdict{Action: memwrite.DeadLetter, Reason: "the event failed and the service will not run it again"}
 	case v.Action == memwrite.RedriveEvent: // it was redriven as often as it is worth

@@ -174,3 +174,28 @@ func TestAJournalThatIsNoneIsRefused(t *testing.T) {
 		t.Error("overwritten")
 	}
 }
+
+// A program that makes its own calls gets the same outcomes, redrives included.
+func TestDoHandlesAProgramsOwnCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := mockserver.Run(t, mockserver.InProcess())
+		client := srv.Client(t)
+		w := newWorker(t, client, worker.Config{})
+		srv.Arm(mockserver.Fault{Kind: mockserver.ProviderTimeout, Times: -1, Key: "note-1"})
+		d := worker.Delivery{Data: []byte("anything"), Attempt: 1}
+		write := func(ctx context.Context) error {
+			_, err := client.AddAndWait(ctx, memwrite.InferRequest{Key: memwrite.NewRef("note", "1"), Scope: memwrite.Scope{UserID: "acme"}, Content: fact(1)})
+			return err
+		}
+		for range memwrite.MaxRedrives {
+			want(t, w.Do(t.Context(), d, "note-1", "", write), memwrite.RetryAfter)
+		}
+		out := w.Do(t.Context(), d, "note-1", "", write)
+		want(t, out, memwrite.DeadLetter)
+		if out.Dead.Redrives != 3 || out.Dead.Identity != "note-1" || string(out.Dead.Raw) != "anything" {
+			t.Errorf("%+v", out.Dead)
+		}
+		want(t, w.Do(t.Context(), d, "x", "", func(context.Context) error { return nil }), memwrite.Ack)
+	})
+}

@@ -10,7 +10,6 @@ import (
 // run is one record on its way.
 type run struct {
 	w      *Worker
-	rec    Record
 	d      Delivery
 	writes context.Context // ends when a write has to be given up
 	waits  context.Context // ends when the worker begins to close
@@ -27,12 +26,12 @@ func (r *run) release() {
 	}
 }
 
-func (r *run) write() error {
+func (r *run) write(rec Record) error {
 	switch {
-	case r.rec.Add != nil:
-		return r.add()
-	case r.rec.Turn != nil:
-		res, err := r.w.client.AddTurn(r.writes, *r.rec.Turn)
+	case rec.Add != nil:
+		return r.add(*rec.Add)
+	case rec.Turn != nil:
+		res, err := r.w.client.AddTurn(r.writes, *rec.Turn)
 		if err != nil {
 			return err
 		}
@@ -46,20 +45,19 @@ func (r *run) write() error {
 			r.w.counts.stored.Add(1)
 		}
 		return nil
-	case r.rec.Verbatim:
-		_, err := r.w.client.AddVerbatim(r.writes, *r.rec.Infer)
+	case rec.Verbatim:
+		_, err := r.w.client.AddVerbatim(r.writes, *rec.Infer)
 		if err == nil {
 			r.w.counts.stored.Add(1)
 		}
 		return err
 	}
-	return r.infer()
+	return r.infer(*rec.Infer)
 }
 
 // add writes one fact. Another text under the reference is an error here, and
 // when the memory could not be read to tell, so is that, if it can pass.
-func (r *run) add() error {
-	req := *r.rec.Add
+func (r *run) add(req memwrite.AddRequest) error {
 	req.VerifyText = true
 	res, err := r.w.client.Add(r.writes, req)
 	if err != nil {
@@ -83,8 +81,8 @@ func (r *run) add() error {
 }
 
 // infer hands a write to extraction and stays with it until its event ends.
-func (r *run) infer() error {
-	receipt, err := r.w.client.AddAsync(r.writes, *r.rec.Infer)
+func (r *run) infer(req memwrite.InferRequest) error {
+	receipt, err := r.w.client.AddAsync(r.writes, req)
 	r.release()
 	if err != nil {
 		return err
