@@ -96,18 +96,12 @@ type postgres struct {
 // postgresURL is a database of this test's own on the running server.
 func postgresURL(t *testing.T) string {
 	t.Helper()
-	base := os.Getenv("MEMWRITE_POSTGRES_URL")
-	if base == "" {
-		base = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	base := serverURL(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	admin, err := pgx.Connect(ctx, base)
 	if err != nil {
-		if os.Getenv("MEMWRITE_REQUIRE_SERVICES") != "" {
-			t.Fatalf("PostgreSQL is required: %v", err)
-		}
-		t.Skipf("no PostgreSQL at MEMWRITE_POSTGRES_URL or on the standard port: %v", err)
+		t.Fatal(err)
 	}
 	defer admin.Close(context.Background())
 	name := fmt.Sprintf("memwrite_river_%d_%d", os.Getpid(), time.Now().UnixNano())
