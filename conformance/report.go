@@ -72,7 +72,7 @@ func (r *Report) Summary() string {
 	}
 	out := fmt.Sprintf("%d passed, %d failed, %d not run (%d calls, %d polls, %s)",
 		r.Count(Passed), r.Count(Failed), r.Count(NotRun), calls, polls, r.Took.Round(time.Millisecond))
-	if r.OK() && r.Count(NotRun) == 0 {
+	if r.OK() && r.Count(Passed) > 0 {
 		out = "all passed: " + out
 	}
 	return out
@@ -85,13 +85,34 @@ func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintln(out, "OUTCOME\tCHECK\tCONTRACT\tPROMISE")
 	for _, res := range r.Results {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", res.Outcome, res.Name, res.Point, res.Promise)
-		if res.Why != "" {
+		if res.Outcome == Failed {
 			fmt.Fprintf(out, "\t\t\t  %s\n", res.Why)
 		}
 	}
 	if err := out.Flush(); err != nil {
 		return err
 	}
+	for _, why := range r.missing() {
+		fmt.Fprintln(w, why)
+	}
 	_, err := fmt.Fprintln(w, r.Summary())
 	return err
+}
+
+// missing says, once for each reason, how many checks it kept from running.
+func (r *Report) missing() []string {
+	var reasons []string
+	count := map[string]int{}
+	for _, res := range r.Results {
+		if res.Outcome == NotRun {
+			if count[res.Why] == 0 {
+				reasons = append(reasons, res.Why)
+			}
+			count[res.Why]++
+		}
+	}
+	for i, why := range reasons {
+		reasons[i] = fmt.Sprintf("%d not run: %s", count[why], why)
+	}
+	return reasons
 }
