@@ -2,6 +2,7 @@ package mockserver_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/memwrite/memwrite-go/mockserver"
@@ -17,17 +18,18 @@ func TestFiveStatesOnTheWire(t *testing.T) {
 		retry                    int // POST /v1/operations/{id}/retry
 		reach                    func(*caller) string
 	}{
-		{"accepted", "PENDING", "pending", 0, 9, 0, 0, 202, func(c *caller) string {
-			// The command is durable: it outlives the store it was accepted by.
-			id := waiting(c)
-			snap, err := c.srv.Snapshot()
-			if err != nil {
-				c.t.Fatal(err)
+		{"accepted", "PENDING", "pending", 0, 1, 0, 0, 202, func(c *caller) string {
+			// Nobody is told of it and the clock stands still, so that there is
+			// nothing but the accepted command.
+			c.srv.Freeze()
+			c.srv.Arm(mockserver.Fault{Kind: mockserver.LoseWakeup})
+			got := c.want(c.do("POST", "/v1/memories", thursday, "Idempotency-Key", "k"), 202, "")
+			id, _ := got.fields()["event_id"].(string)
+			if got.fields()["status"] != "PENDING" || got.header.Get("Idempotent-Replayed") != "" || !strings.HasPrefix(id, "task_") {
+				c.t.Errorf("the receipt %s, %v", got.body, got.header)
 			}
-			c.srv.Arm(mockserver.Fault{Kind: mockserver.FreezeRunner, Times: -1, Key: "k"})
-			if err := c.srv.Restore(snap); err != nil {
-				c.t.Fatal(err)
-			}
+			durable(c, id)
+			c.srv.Arm(mockserver.Fault{Kind: mockserver.FreezeRunner}) // for when its twin wakes one
 			return id
 		}},
 		{"pending", "PENDING", "pending", 0, 9, 0, 0, 202, waiting},
@@ -59,18 +61,6 @@ func TestFiveStatesOnTheWire(t *testing.T) {
 			c := newCaller(t, srv)
 			id := row.reach(c)
 			event := c.event(id)
-			if row.state == "accepted" {
-				// Runners of the restored server may have taken it up by now.
-				if s := event["status"]; s != "PENDING" && s != "RUNNING" {
-					t.Errorf("event %v", event)
-				}
-				if again := c.infers("k", thursday); again != id {
-					t.Error("the receipt was not kept")
-				}
-				srv.Disarm()
-				c.whole(id, "k")
-				return
-			}
 			op := c.want(c.do("GET", "/v1/operations/"+id, ""), 200, "").fields()
 			if event["status"] != row.status || event["attempts"] != row.attempts || op["status"] != row.operation {
 				t.Errorf("event %v\noperation %v", event, op)
@@ -97,8 +87,35 @@ func TestFiveStatesOnTheWire(t *testing.T) {
 				}
 			}
 			srv.Disarm()
+			srv.Thaw()
 			c.whole(id, "k")
 		})
+	}
+}
+
+// durable asserts that an accepted command outlives the process: whoever holds
+// its store knows the key, refuses another command under it, and carries it to
+// its end, paid once.
+func durable(c *caller, id string) {
+	c.t.Helper()
+	if n := len(c.srv.Records()); n != 0 {
+		c.t.Errorf("%d records of a command that is only accepted", n)
+	}
+	snap, err := c.srv.Snapshot()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	next := newCaller(c.t, mockserver.Run(c.t))
+	asked := counted(next.srv)
+	if err := next.srv.Restore(snap); err != nil {
+		c.t.Fatal(err)
+	}
+	next.want(next.do("POST", "/v1/memories", day("Friday"), "Idempotency-Key", "k"), 409, "IDEMPOTENCY_CONFLICT")
+	if again := next.infers("k", thursday); again != id {
+		c.t.Errorf("the receipt was for %s and is for %s", id, again)
+	}
+	if got := next.whole(id, "k"); got["attempts"] != 1.0 || asked.Load() != 1 || next.srv.Ledger().Reserved != 1 {
+		c.t.Errorf("asked %d times, ledger %+v: %v", asked.Load(), next.srv.Ledger(), got)
 	}
 }
 
