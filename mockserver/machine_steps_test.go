@@ -221,12 +221,13 @@ func (m *machine) Arm(rt *rapid.T) {
 	}
 	a := m.srv.Arm(f)
 	m.armed = append(m.armed, a)
-	m.kinds[a] = kind
+	m.kinds[a], m.before[a] = kind, f.Point == mockserver.BeforeInference
 }
 
 // Disarm heals everything, and lets go of runners and answers that are held.
 func (m *machine) Disarm(rt *rapid.T) {
 	m.srv.Disarm()
+	m.blind -= m.blinded()
 	m.armed, m.kinds = nil, map[*mockserver.Armed]mockserver.Kind{}
 	m.rested(rt)
 }
@@ -254,26 +255,35 @@ func (m *machine) jump(rt *rapid.T, d time.Duration) {
 // standing is how many runners a fault holds at most.
 func (m *machine) standing() int { return m.fired(mockserver.FreezeRunner) }
 
-// ReadHistory is a reader of transitions that comes by now and then, and takes
-// a few at a time.
-func (m *machine) ReadHistory(rt *rapid.T) {
-	for {
-		after := int64(0)
-		if n := len(m.history); n > 0 {
-			after = m.history[n-1].Position
+// blinded is how many runners had their lease taken away before an inference.
+func (m *machine) blinded() int {
+	n := 0
+	for _, a := range m.armed {
+		if m.kinds[a] == mockserver.ExpireLease && m.before[a] {
+			n += a.Fired()
 		}
-		some, err := m.watch.Transitions(context.Background(), m.srv.Workspace, after, 3)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		if len(some) == 0 {
-			break
-		}
-		m.history = append(m.history, some...)
 	}
-	for i, tr := range m.srv.Stored().Transitions {
-		if i >= len(m.history) || m.history[i] != tr {
+	return n
+}
+
+// readSome is a reader of transitions that comes by after each step, takes a
+// few at most, and falls behind.
+func (m *machine) readSome(rt *rapid.T, s protocol.Snapshot) {
+	after := int64(0)
+	if n := len(m.history); n > 0 {
+		after = m.history[n-1].Position
+	}
+	some, err := m.watch.Transitions(context.Background(), m.srv.Workspace, after, 2)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	m.history = append(m.history, some...)
+	for i := len(m.history) - len(some); i < len(m.history); i++ {
+		if i >= len(s.Transitions) || m.history[i] != s.Transitions[i] {
 			rt.Fatalf("I11: the reader has another transition %d than the store", i)
 		}
+	}
+	if len(some) == 0 && len(m.history) != len(s.Transitions) {
+		rt.Fatalf("I11: the reader saw %d transitions of %d and gets no more", len(m.history), len(s.Transitions))
 	}
 }

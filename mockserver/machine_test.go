@@ -34,15 +34,17 @@ func TestMachine(t *testing.T) {
 
 // machine is a server, and what its callers know of it.
 type machine struct {
-	srv    *mockserver.Server
-	watch  *watch
-	reader *reader
-	strict bool
+	srv      *mockserver.Server
+	watch    *watch
+	reader   *reader
+	strict   bool
+	attempts int
 
-	sent  []message
-	open  []*call // whose answer is still out
-	armed []*mockserver.Armed
-	kinds map[*mockserver.Armed]mockserver.Kind
+	sent   []message
+	open   []*call // whose answer is still out
+	armed  []*mockserver.Armed
+	kinds  map[*mockserver.Armed]mockserver.Kind
+	before map[*mockserver.Armed]bool // strikes before the inference
 
 	commands map[string]message // key to the first command accepted under it
 	verbatim map[string]string  // key to the answer of it
@@ -52,19 +54,20 @@ type machine struct {
 	history  []protocol.Transition
 	last     protocol.Snapshot // at the end of the former step
 	counts   map[string]int    // inferences at that time, by input
-	stood    int               // runners that stood still at that time
+	blind    int               // leases taken away before an inference by then
 	redriven string            // the event a caller started anew in this step
 	unique   int
 }
 
 func newMachine(rt *rapid.T) *machine {
 	m := &machine{
-		watch: &watch{}, reader: &reader{read: map[string]int{}}, kinds: map[*mockserver.Armed]mockserver.Kind{},
+		watch: &watch{}, reader: &reader{read: map[string]int{}}, kinds: map[*mockserver.Armed]mockserver.Kind{}, before: map[*mockserver.Armed]bool{},
 		commands: map[string]message{}, verbatim: map[string]string{}, removed: map[string]string{},
 		texts: map[string]string{}, events: map[string]string{}, counts: map[string]int{},
 	}
 	m.strict = rapid.Bool().Draw(rt, "strict")
-	m.srv = mockserver.Run(rt, mockserver.InProcess(), mockserver.Attempts(rapid.IntRange(1, 3).Draw(rt, "attempts")),
+	m.attempts = rapid.IntRange(1, 3).Draw(rt, "attempts")
+	m.srv = mockserver.Run(rt, mockserver.InProcess(), mockserver.Attempts(m.attempts),
 		mockserver.Credits(rapid.SampledFrom([]int64{-1, 7}).Draw(rt, "credits")),
 		mockserver.Adds(rapid.SampledFrom([]int64{-1, 4}).Draw(rt, "adds"), m.strict),
 		mockserver.InvalidOutputAttempts(rapid.IntRange(0, 2).Draw(rt, "invalid")))
@@ -198,8 +201,10 @@ func (m *machine) finish(rt *rapid.T) {
 		m.Check(rt)
 		m.jump(rt, time.Second)
 	}
-	m.Check(rt)
-	m.ReadHistory(rt)
+	for n := -1; n != len(m.history); {
+		n = len(m.history)
+		m.Check(rt)
+	}
 	if len(m.history) != len(m.last.Transitions) {
 		rt.Errorf("I11: a slow reader saw %d transitions of %d", len(m.history), len(m.last.Transitions))
 	}

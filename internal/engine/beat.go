@@ -65,3 +65,15 @@ func (r *runner) extend() {
 		r.e.failed(err) // the next beat may get through
 	}
 }
+
+// sure makes certain, before a model is asked, that the lease is still the
+// runner's: one that stood still for longer than its lease must not infer what
+// another has planned meanwhile.
+func (r *runner) sure() error {
+	if r.e.sched.Now().Before(r.now().Lease.Expires) {
+		return nil
+	}
+	return r.write(func(t protocol.Task) (protocol.WriteSet, error) {
+		return protocol.Extend(t, r.e.limits.Lease, r.e.sched.Now()), nil
+	})
+}

@@ -33,7 +33,9 @@ func (r *runner) pass(p protocol.Point) error {
 		// The lease ends now; the runner goes on and finds out when it writes.
 		r.mu.Lock()
 		r.frozen = true
+		believed := r.task.Lease.Expires
 		err := r.apply(protocol.Extend(r.task, 0, r.e.sched.Now()))
+		r.task.Lease.Expires = believed
 		r.mu.Unlock()
 		if err == nil {
 			r.e.nudge()

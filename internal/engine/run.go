@@ -142,6 +142,9 @@ func (r *runner) plan() error {
 			return err
 		}
 	}
+	if err := r.sure(); err != nil {
+		return err
+	}
 	facts, err := r.infer()
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ func CheckTask(t *Task) error {
 		return broken("task %s has a lease without an end", t.ID)
 	case t.Attempts > t.MaxAttempts: // I6
 		return broken("task %s is at attempt %d of %d", t.ID, t.Attempts, t.MaxAttempts)
+	case t.Attempts == t.MaxAttempts && (t.State == Pending || t.State == Retrying): // I6
+		return broken("task %s is %s after the last of %d attempts", t.ID, t.State, t.MaxAttempts)
 	case t.Committed && t.Plan == nil:
 		return broken("task %s committed without a plan", t.ID)
 	case t.State == Succeeded && !t.Committed: // I4
