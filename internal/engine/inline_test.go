@@ -194,3 +194,19 @@ func TestInlineRunsLeaveTheOthersTheirTurn(t *testing.T) {
 		}
 	})
 }
+
+// A runner that stood still for longer than its lease asks no model: another
+// has planned meanwhile.
+func TestARunnerThatOverslepItsLeaseAsksNoModel(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		release := make(chan struct{})
+		b.faults.arm(protocol.BeforeInference, 1, protocol.Fault{Act: protocol.Freeze, Release: release})
+		s := b.submit(infer("k", note))
+		got := b.end(s.Task.ID, protocol.Succeeded)
+		close(release)
+		synctest.Wait()
+		if got.Attempts != 2 || b.inferences.Load() != 1 {
+			t.Errorf("attempt %d, the model was asked %d times", got.Attempts, b.inferences.Load())
+		}
+	})
+}
