@@ -2,8 +2,10 @@ package memwrite_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -11,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jarcoal/httpmock"
 
 	"github.com/memwrite/memwrite-go"
 	"github.com/memwrite/memwrite-go/mockserver"
@@ -26,7 +30,7 @@ func TestThePagesShowCodeThatRuns(t *testing.T) {
 	}
 	code := folded(string(source))
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```")
-	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 3, "docs/webhooks.md": 1} {
+	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 6, "docs/webhooks.md": 1} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -190,6 +194,77 @@ func TestTheOutageKeepsTheTicket(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv.StoredOnce(t, ref.String())
+}
+
+func TestTheNoteOutlivesTenMinutesOfOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := mockserver.Run(t, mockserver.InProcess())
+		client := srv.Client(t) // with its real waits, which take no time here
+		outage := srv.Arm(mockserver.Fault{Kind: mockserver.Status, Code: 503, Times: -1})
+		go func() {
+			time.Sleep(10 * time.Minute)
+			outage.Disarm()
+		}()
+
+		req := memwrite.AddRequest{Text: "My team ships releases every Thursday.", EndUserID: "acme", Ref: memwrite.NewRef("note", "0001")}
+		deliveries := 0
+		for start := time.Now(); ; deliveries++ {
+			_, err := client.Add(t.Context(), req)
+			v := memwrite.VerdictOf(err)
+			if v.Action == memwrite.Ack {
+				break
+			}
+			if v.Action != memwrite.RetryAfter || time.Since(start) > time.Hour {
+				t.Fatal(v, time.Since(start))
+			}
+			time.Sleep(max(v.After, time.Minute)) // what a queue does
+		}
+		srv.StoredOnce(t, "note-0001")
+		t.Log("failed deliveries:", deliveries)
+	})
+}
+
+func TestTheQuotaIsNoSuccess(t *testing.T) {
+	mock := httpmock.NewMockTransport()
+	mock.RegisterResponder("POST", "https://memory.example/memory/add", httpmock.NewStringResponder(200, `{"status":"ok"}`))
+	client, err := memwrite.New(
+		memwrite.WithMemorySync("https://memory.example", "ms_test_key"),
+		memwrite.WithHTTPClient(&http.Client{Transport: mock}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+
+	_, err = client.Add(t.Context(), memwrite.AddRequest{
+		Text: "My team ships releases every Thursday.", EndUserID: "acme", Ref: memwrite.NewRef("note", "0001"),
+	})
+	if !errors.Is(err, memwrite.ErrQuotaExceeded) || memwrite.VerdictOf(err).Action != memwrite.Hold {
+		t.Fatal(err)
+	}
+}
+
+func serve(ctx context.Context) error {
+	srv, err := mockserver.Start()
+	if err != nil {
+		return err
+	}
+	defer srv.Close()
+	fmt.Println("MEMORYSYNC_BASE_URL=" + srv.URL)
+	fmt.Println("MEMORYSYNC_API_KEY=" + srv.MemorySyncKey)
+	fmt.Println("FISHMEM_BASE_URL=" + srv.URL)
+	fmt.Println("FISHMEM_API_KEY=" + srv.FishMemKey)
+	<-ctx.Done()
+	return nil
+}
+
+func TestTheServerOfAProgram(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := serve(ctx); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestTheFaultsOfThePage(t *testing.T) {

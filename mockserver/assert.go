@@ -133,7 +133,7 @@ func (s *Server) near(m Match) string {
 	}
 	slices.SortStableFunc(list, func(a, b scored) int { return b.score - a.score })
 	if len(list) == 0 {
-		return "  no request reached the server"
+		return "  no request reached the server\n"
 	}
 	var out strings.Builder
 	for i, e := range list {
@@ -142,6 +142,16 @@ func (s *Server) near(m Match) string {
 			break
 		}
 		fmt.Fprintf(&out, "  %s\n", e.r.line())
+	}
+	return out.String() + s.taskStrikes(m.Key)
+}
+
+// taskStrikes is the last faults that struck tasks behind the requests.
+func (s *Server) taskStrikes(key string) string {
+	list := slices.DeleteFunc(s.Strikes(), func(k Strike) bool { return k.TaskID == "" || (key != "" && k.Key != "" && k.Key != key) })
+	var out strings.Builder
+	for _, k := range list[max(0, len(list)-8):] {
+		fmt.Fprintf(&out, "  %s\n", k.line())
 	}
 	return out.String()
 }

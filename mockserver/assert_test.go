@@ -10,11 +10,24 @@ import (
 )
 
 // recorder is a TB of another framework: it notes what it is told.
-type recorder struct{ errors []string }
+type recorder struct {
+	errors, logs []string
+	cleanups     []func()
+}
 
-func (r *recorder) Helper()             {}
-func (r *recorder) Cleanup(func())      {}
-func (r *recorder) Logf(string, ...any) {}
+func (r *recorder) Helper()          {}
+func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Logf(format string, args ...any) {
+	r.logs = append(r.logs, fmt.Sprintf(format, args...))
+}
+
+// end is the end of its test.
+func (r *recorder) end() {
+	for _, f := range r.cleanups {
+		f()
+	}
+}
+
 func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }

@@ -21,7 +21,7 @@ const controlLimit = 64 << 20
 //	POST   /_control/faults/{n}/release
 //	DELETE /_control/faults/{n}
 //	DELETE /_control/faults           all of them
-//	GET    /_control/journal, /records, /tasks, /ledger
+//	GET    /_control/journal, /strikes, /records, /tasks, /ledger
 //	GET    /_control/ledger?key=K     of the writes under one identity
 //	GET    /_control/webhooks         the messages so far
 //	PUT    /_control/webhooks         {"workspace": "", "url": ..., "secret": ...}; an empty url ends them
@@ -45,6 +45,9 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("DELETE /_control/faults/{n}", s.controlFault((*Armed).Disarm))
 	mux.HandleFunc("POST /_control/faults/{n}/release", s.controlFault((*Armed).Release))
 	mux.HandleFunc("GET /_control/journal", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Journal()) })
+	mux.HandleFunc("GET /_control/strikes", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, http.StatusOK, append([]Strike{}, s.Strikes()...))
+	})
 	mux.HandleFunc("GET /_control/records", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Records()) })
 	mux.HandleFunc("GET /_control/tasks", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, s.Tasks()) })
 	mux.HandleFunc("GET /_control/ledger", s.controlLedger)

@@ -102,10 +102,10 @@ func (c *core) Submit(ctx context.Context, w service.Write) (service.Task, bool,
 		return f.Key == "" || f.Key == w.Key || (w.Operation == service.OpTurn && f.Key == w.Text)
 	}
 	if w.Scope.Service == service.ServiceFishMem {
-		if c.srv.faults.strike(matches, ExhaustCredits) != nil {
+		if c.exhausted(ctx, ExhaustCredits, w.Key, matches) {
 			return service.Task{}, false, service.ErrCredits
 		}
-	} else if w.PaidBy == "" && c.srv.faults.strike(matches, ExhaustQuota) != nil {
+	} else if w.PaidBy == "" && c.exhausted(ctx, ExhaustQuota, w.Key, matches) {
 		if c.srv.cfg.strictQuota {
 			return service.Task{}, false, service.ErrQuotaStrict
 		}
@@ -118,6 +118,23 @@ func (c *core) Submit(ctx context.Context, w service.Write) (service.Task, bool,
 		return service.Task{}, false, err
 	}
 	return c.Backend.Submit(ctx, w)
+}
+
+// exhausted says that an account is to be empty for this call, and notes it on
+// the call's entry of the journal.
+func (c *core) exhausted(ctx context.Context, kind Kind, key string, matches func(*Fault) bool) bool {
+	what := Strike{Key: key}
+	e, journaled := ctx.Value(entryKey{}).(*entry)
+	if journaled {
+		what.Request = e.Seq
+	}
+	if c.srv.faults.strike(func() Strike { return what }, matches, kind) == nil {
+		return false
+	}
+	if journaled {
+		c.srv.journal.change(func() { e.Fault = kind })
+	}
+	return true
 }
 
 // Delete may be the first that a workspace asks for.
@@ -134,7 +151,7 @@ func (c *core) Delete(ctx context.Context, workspace string, d service.Deletion)
 // Redrive has to be paid anew, so the same fault refuses it; its Key is the
 // event's id here.
 func (c *core) Redrive(ctx context.Context, workspace, id string) (service.Task, error) {
-	if c.srv.faults.strike(func(f *Fault) bool { return f.Key == "" || f.Key == id }, ExhaustCredits) != nil {
+	if c.exhausted(ctx, ExhaustCredits, id, func(f *Fault) bool { return f.Key == "" || f.Key == id }) {
 		return service.Task{}, service.ErrCredits
 	}
 	return c.Backend.Redrive(ctx, workspace, id)

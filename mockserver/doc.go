@@ -34,7 +34,8 @@
 //     [EventListNeedsOperationsRead] follows the documents instead
 //   - Retry-After is sent in seconds, and error.retry_after says the same
 //   - forget answers with the count and with the ids
-//   - search takes filters of metadata fields that are equal; filter
-//     expressions are refused with INVALID_FILTER
-//   - deletions under a key are remembered until Reset or Restore
+//   - a deletion under a key is an operation in the key space of the writes,
+//     and is part of a snapshot
+//   - sort_by of a hybrid search orders its hits; a read by id and a hit of a
+//     search count as accesses, which this process counts and no snapshot holds
 package mockserver

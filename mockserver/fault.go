@@ -2,7 +2,6 @@ package mockserver
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -76,6 +75,7 @@ type Fault struct {
 	Seed   uint64  `json:"seed,omitempty"`
 
 	Code       int           `json:"code,omitempty"`        // of Status; 0 is 503
+	ErrorCode  string        `json:"error_code,omitempty"`  // of Status, in the service's own shape; empty is the usual one of Code
 	RetryAfter string        `json:"retry_after,omitempty"` // header as sent: seconds, an HTTP-date, or nonsense
 	Body       string        `json:"body,omitempty"`        // of Status; empty is the service's own shape
 	Delay      time.Duration `json:"delay_ns,omitempty"`
@@ -124,13 +124,15 @@ func (a *Armed) release() {
 	}
 }
 
-// faults is what is armed, oldest first.
+// faults is what is armed, oldest first, and what has struck.
 type faults struct {
+	now   func() time.Time
 	mu    sync.Mutex
 	armed []*Armed
+	log   []Strike
 }
 
-var errUnknownFault = errors.New("mockserver: unknown fault")
+var errFault = errors.New("mockserver: this fault can never strike as it is")
 
 // kinds is every fault there is.
 var kinds = []Kind{
@@ -142,8 +144,8 @@ var kinds = []Kind{
 func (k Kind) known() bool { return slices.Contains(kinds, k) }
 
 func (f *faults) arm(fault Fault) (*Armed, error) {
-	if !fault.Kind.known() {
-		return nil, fmt.Errorf("%w %q", errUnknownFault, fault.Kind)
+	if err := fault.check(); err != nil {
+		return nil, err
 	}
 	if fault.Times == 0 {
 		fault.Times = 1
@@ -162,8 +164,8 @@ func (f *faults) arm(fault Fault) (*Armed, error) {
 }
 
 // strike finds the first armed fault of one of the kinds that match accepts,
-// counts it and gives it; nil when nothing goes wrong.
-func (f *faults) strike(match func(*Fault) bool, kinds ...Kind) *Armed {
+// counts it, notes what it struck and gives it; nil when nothing goes wrong.
+func (f *faults) strike(what func() Strike, match func(*Fault) bool, kinds ...Kind) *Armed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.armed {
@@ -178,6 +180,12 @@ func (f *faults) strike(match func(*Fault) bool, kinds ...Kind) *Armed {
 		if a.fault.Times > 0 && a.fired >= a.fault.Times {
 			a.off = true
 		}
+		s := what()
+		s.Fault, s.At = a.fault.Kind, f.now()
+		if a.fault.Kind.atPoint() {
+			s.Point = a.fault.Point
+		}
+		f.note(s)
 		return a
 	}
 	return nil
@@ -192,6 +200,14 @@ func (f *faults) clear() {
 		a.release()
 	}
 	f.armed = nil
+}
+
+// forget also drops what has struck.
+func (f *faults) forget() {
+	f.clear()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log = nil
 }
 
 // listed is a fault as the control API shows it.

@@ -116,6 +116,11 @@ func (j *journal) identity(e *entry) Identity {
 	return e.identity()
 }
 
+// struck is the entry as a strike names it.
+func (j *journal) struck(e *entry) func() Strike {
+	return func() Strike { return Strike{Request: e.Seq, Key: j.identity(e).String()} }
+}
+
 func (e *entry) identity() Identity {
 	if !e.identified {
 		e.Identity, e.identified = identify(&e.Request), true

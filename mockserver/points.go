@@ -1,6 +1,8 @@
 package mockserver
 
 import (
+	"cmp"
+
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
@@ -10,13 +12,13 @@ func (f *faults) At(p protocol.Point, t protocol.Task) protocol.Fault {
 	case protocol.Inference:
 		return f.provider(t)
 	case protocol.Projecting:
-		if f.strike(of(t), FailProjection) != nil {
+		if f.strike(struck(t), of(t), FailProjection) != nil {
 			return protocol.Fault{Act: protocol.FailWith, Failure: protocol.Fail(protocol.ProjectionError, "the vector store is away")}
 		}
 	case protocol.Wakeup:
 		return f.wakeup(t)
 	case protocol.Arrival:
-		if a := f.strike(of(t), LateArrival); a != nil {
+		if a := f.strike(struck(t), of(t), LateArrival); a != nil {
 			return protocol.Fault{Act: protocol.Late, Delay: int64(a.fault.Delay)}
 		}
 	default:
@@ -25,15 +27,34 @@ func (f *faults) At(p protocol.Point, t protocol.Task) protocol.Fault {
 	return protocol.Fault{}
 }
 
+// struck is the task as a strike names it.
+func struck(t protocol.Task) func() Strike {
+	return func() Strike {
+		s := Strike{TaskID: t.ID}
+		if c := t.Command; c != nil {
+			s.Key = cmp.Or(c.Key, c.ClientRef)
+			if t.Kind == protocol.Turn {
+				s.Key = c.Text
+			}
+		}
+		return s
+	}
+}
+
 // of matches the faults that are for a task: by its key, its reference or the
-// text of its turn, as long as the task still knows them.
+// text of its turn. A task that SUCCEEDED has forgotten them, and is known by
+// the hash of its key or reference still.
 func of(t protocol.Task) func(*Fault) bool {
 	return func(f *Fault) bool {
-		if f.Key == "" {
+		switch c := t.Command; {
+		case f.Key == "":
 			return true
+		case c != nil:
+			return f.Key == c.Key || f.Key == c.ClientRef || (t.Kind == protocol.Turn && f.Key == c.Text)
+		case t.Kind == protocol.MemorySyncAdd:
+			return t.Identity.Hash == protocol.ClientRef(t.Workspace, t.Scope.Tenant, t.Scope.Project, t.Scope.EndUser, f.Key)
 		}
-		c := t.Command
-		return c != nil && (f.Key == c.Key || f.Key == c.ClientRef || (t.Kind == protocol.Turn && f.Key == c.Text))
+		return t.Identity.Hash == protocol.CommandKey(t.Workspace, f.Key)
 	}
 }
 
@@ -53,7 +74,7 @@ func (f *faults) Quiet(protocol.Task) bool {
 }
 
 func (f *faults) provider(t protocol.Task) protocol.Fault {
-	a := f.strike(of(t), ProviderTimeout, ProviderInvalid, ProviderDown, ProviderRefuses, ProviderRejects)
+	a := f.strike(struck(t), of(t), ProviderTimeout, ProviderInvalid, ProviderDown, ProviderRefuses, ProviderRejects)
 	if a == nil {
 		return protocol.Fault{}
 	}
@@ -68,7 +89,7 @@ func (f *faults) provider(t protocol.Task) protocol.Fault {
 }
 
 func (f *faults) wakeup(t protocol.Task) protocol.Fault {
-	a := f.strike(of(t), LoseWakeup, DuplicateWakeup, DelayWakeup)
+	a := f.strike(struck(t), of(t), LoseWakeup, DuplicateWakeup, DelayWakeup)
 	if a == nil {
 		return protocol.Fault{}
 	}
@@ -83,7 +104,7 @@ func (f *faults) wakeup(t protocol.Task) protocol.Fault {
 
 func (f *faults) runner(p protocol.Point, t protocol.Task) protocol.Fault {
 	matches := of(t)
-	a := f.strike(func(fault *Fault) bool { return string(fault.Point) == string(p) && matches(fault) }, KillRunner, FreezeRunner, ExpireLease)
+	a := f.strike(struck(t), func(fault *Fault) bool { return string(fault.Point) == string(p) && matches(fault) }, KillRunner, FreezeRunner, ExpireLease)
 	if a == nil {
 		return protocol.Fault{}
 	}

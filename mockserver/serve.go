@@ -2,6 +2,8 @@ package mockserver
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -47,19 +49,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	matches := func(f *Fault) bool {
 		return (f.Key == "" || f.Key == s.journal.identity(entry).String()) && (f.Route == "" || f.Route == entry.Route())
 	}
-	if a := s.faults.strike(matches, Reset, Status, IdempotencyIncomplete, ReservationInProgress); a != nil {
+	if a := s.faults.strike(s.journal.struck(entry), matches, Reset, Status, IdempotencyIncomplete, ReservationInProgress); a != nil {
 		s.before(w, r, entry, a)
 		return
 	}
 
 	out := &buffered{header: w.Header()}
-	s.svc.ServeHTTP(out, r)
+	s.svc.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), entryKey{}, entry)))
 	s.journal.change(func() { entry.Status, entry.AnswerBody = out.status, out.body.Bytes() })
 	if r.Context().Err() != nil {
 		s.journal.change(func() { entry.Dropped = true })
 		panic(http.ErrAbortHandler)
 	}
-	if a := s.faults.strike(matches, DropResponse, Truncate, Stall); a != nil {
+	if a := s.faults.strike(s.journal.struck(entry), matches, DropResponse, Truncate, Stall); a != nil {
 		s.after(w, r, entry, a, out)
 		return
 	}
@@ -131,7 +133,7 @@ func (b *aheadBody) Close() error { return b.rest.Close() }
 func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *entry, a *Armed) {
 	f := a.fault
 	s.journal.change(func() { entry.Fault = f.Kind; entry.Dropped = f.Kind == Reset })
-	status, code, message := http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "the service is away"
+	status, code, message := http.StatusServiceUnavailable, "", "the service is away"
 	switch f.Kind {
 	case Reset:
 		reset(w)
@@ -144,8 +146,8 @@ func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *entry, a 
 		if f.Code != 0 {
 			status = f.Code
 		}
-		if status == http.StatusTooManyRequests {
-			code, message = "RATE_LIMIT_EXCEEDED", "Rate limit exceeded (per-minute)."
+		if code = f.ErrorCode; status == http.StatusTooManyRequests {
+			message = "Rate limit exceeded (per-minute)."
 		}
 	}
 	out := &buffered{header: http.Header{}}
@@ -165,17 +167,34 @@ func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *entry, a 
 	out.send(w, -1)
 }
 
+// entryKey finds a request's entry of the journal in its context.
+type entryKey struct{}
+
+// usualCodes are what each wire says with a status.
+var usualCodes = map[bool]map[int]string{
+	true: {
+		400: "INVALID_REQUEST", 401: "INVALID_API_KEY", 402: "INSUFFICIENT_CREDITS", 403: "INSUFFICIENT_PERMISSION", 404: "MEMORY_NOT_FOUND",
+		405: "METHOD_NOT_ALLOWED", 409: "IDEMPOTENCY_CONFLICT", 413: "DELETE_ALL_TOO_LARGE", 429: "RATE_LIMITED", 500: "MEMORY_ENGINE_ERROR",
+	},
+	false: {400: "ValidationError", 422: "VALIDATION_ERROR", 429: "RATE_LIMIT_EXCEEDED", 500: "INTERNAL_ERROR"},
+}
+
 // faultBody is an error in the shape of the wire that was called.
 func faultBody(path string, status int, code, message, retryAfter, requestID string) string {
-	var body any = map[string]any{"code": code, "message": message, "request_id": requestID}
-	if strings.HasPrefix(path, "/memory/") || strings.HasPrefix(path, "/v1/memory/") || strings.HasPrefix(path, "/org/") || path == "/health" {
+	fish := !(strings.HasPrefix(path, "/memory/") || strings.HasPrefix(path, "/v1/memory/") || strings.HasPrefix(path, "/org/") || path == "/health")
+	code = cmp.Or(code, usualCodes[fish][status], "SERVICE_UNAVAILABLE")
+	var body any
+	switch {
+	case fish:
+		body = map[string]any{"code": code, "message": message, "request_id": requestID}
+	case code == "limit_exceeded":
+		body = map[string]any{"detail": map[string]any{"error": code, "message": message}}
+	default:
 		inner := map[string]any{"code": code, "message": message}
 		if n, err := strconv.Atoi(retryAfter); err == nil && status == http.StatusTooManyRequests {
 			inner["retry_after"] = n
 		}
 		body = map[string]any{"error": inner, "request_id": requestID}
-	} else if status == http.StatusTooManyRequests {
-		body = map[string]any{"code": "RATE_LIMITED", "message": "too many requests", "request_id": requestID}
 	}
 	out, _ := json.Marshal(body)
 	return string(out) + "\n"

@@ -65,14 +65,19 @@ type Server struct {
 }
 
 // Run starts a server that ends with the test, and fails the test if it cannot
-// start.
+// start. At the end it logs the faults that were armed and never struck.
 func Run(t TB, opts ...Option) *Server {
 	t.Helper()
 	s, err := Start(opts...)
 	if err != nil {
 		t.Fatalf("mockserver: %v", err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		for _, f := range s.Unfired() {
+			t.Logf("mockserver: %s was armed and never struck", f)
+		}
+		s.Close()
+	})
 	return s
 }
 
@@ -89,7 +94,7 @@ func Start(opts ...Option) (*Server, error) {
 		URL:           "http://memwrite.test",
 		MemorySyncKey: "ms_test_" + token(), FishMemKey: "fm_" + token(), ControlToken: token(),
 		Workspace: cfg.workspace,
-		cfg:       cfg, clock: clk, faults: &faults{}, journal: &journal{}, watch: inspector.NewWatch(),
+		cfg:       cfg, clock: clk, faults: &faults{now: clk.Now}, journal: &journal{}, watch: inspector.NewWatch(),
 		ctx: ctx, end: end, closed: make(chan struct{}),
 	}
 	s.keys = service.NewKeys(
@@ -184,8 +189,8 @@ func (s *Server) Freeze() { s.clock.freeze() }
 // Thaw lets the clock run on from where it stands.
 func (s *Server) Thaw() { s.clock.thaw() }
 
-// Arm makes something go wrong. It panics on a fault it does not know, which
-// is a mistake in the test.
+// Arm makes something go wrong. It panics on a fault that it does not know or
+// that could never strike, which is a mistake in the test.
 func (s *Server) Arm(f Fault) *Armed {
 	a, err := s.faults.arm(f)
 	if err != nil {

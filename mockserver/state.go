@@ -27,10 +27,11 @@ type state struct {
 	Transitions []protocol.Transition `json:"transitions"`
 }
 
-// Reset forgets everything: records, tasks, ledger, journal, faults, rate
-// windows, the script and the comparison. Keys and the clock stay. Open waits end.
+// Reset forgets everything: records, tasks, ledger, journal, faults and their
+// strikes, rate windows, the script and the comparison. Keys and the clock stay.
+// Open waits end.
 func (s *Server) Reset() {
-	s.faults.clear()
+	s.faults.forget()
 	s.journal.clear()
 	s.svc.Reset()
 	s.SetScript(nil)
