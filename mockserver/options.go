@@ -27,6 +27,7 @@ type config struct {
 	invalid     int
 	service     service.Options
 	hook        webhook.Target
+	onStep      func(Step)
 }
 
 func defaults() config {

@@ -17,8 +17,11 @@ func TestEveryStepOfAWriteIsTold(t *testing.T) {
 		c := infer("k", note)
 		c.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 		id := b.submit(c).Task.ID
-		b.submit(c)
+		again := c
+		again.Trace = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-00f067aa0ba902b7-01"
+		b.submit(again)
 		other := infer("k", "Another text under the same key.")
+		other.Trace = again.Trace
 		if _, err := b.engine.Submit(t.Context(), "w", other); err == nil {
 			t.Fatal("no conflict")
 		}
@@ -33,7 +36,11 @@ func TestEveryStepOfAWriteIsTold(t *testing.T) {
 		}
 		var got []string
 		for _, s := range b.told() {
-			if s.TaskID != id || s.Trace != c.Trace {
+			trace := c.Trace
+			if s.Kind == protocol.StepReplayed || s.Kind == protocol.StepConflict {
+				trace = again.Trace // of the request that came this time
+			}
+			if s.TaskID != id || s.Trace != trace {
 				t.Errorf("%+v is of another write or trace", s)
 			}
 			got = append(got, fmt.Sprintf("%s %d", s.Kind, s.Attempt))

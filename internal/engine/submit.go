@@ -93,10 +93,10 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 		return Submitted{Task: t}, nil
 	}
 	if err := protocol.JudgeTwin(a.Task, t); err != nil {
-		e.tell(protocol.StepConflict, t)
+		e.tell(protocol.StepConflict, broughtBy(t, &c))
 		return Submitted{}, err
 	}
-	e.tell(protocol.StepReplayed, t)
+	e.tell(protocol.StepReplayed, broughtBy(t, &c))
 	if !t.State.Terminal() {
 		e.announce(t) // a lost delivery costs less when its twin comes
 	}
@@ -164,4 +164,11 @@ func (e *Engine) Redrive(ctx context.Context, workspace, id string) (protocol.Ta
 		}
 		return t, err
 	}
+}
+
+// broughtBy is the task with the command that came this time, whose trace the
+// step belongs to.
+func broughtBy(t protocol.Task, c *protocol.Command) protocol.Task {
+	t.Command = c
+	return t
 }
