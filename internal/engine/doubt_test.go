@@ -56,7 +56,7 @@ func TestAWriteWhoseAnswerIsLostIsNotWrittenOver(t *testing.T) {
 					Extractor: protocol.ExtractorFunc(func(_ context.Context, in protocol.Input) ([]protocol.Fact, error) {
 						var out []protocol.Fact
 						for _, f := range extract.Facts(in.Text) {
-							out = append(out, protocol.Fact(f))
+							out = append(out, f)
 						}
 						return out, nil
 					})})

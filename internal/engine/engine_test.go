@@ -121,7 +121,7 @@ func (b *bundle) node() *engine.Engine {
 			}
 			var out []protocol.Fact
 			for _, f := range extract.Facts(in.Text) {
-				out = append(out, protocol.Fact(f))
+				out = append(out, f)
 			}
 			return out, nil
 		})})
