@@ -28,6 +28,11 @@ func TestAForeignKeyFindsNothing(t *testing.T) {
 	memory := c.ended(id)["results"].([]any)[0].(map[string]any)["id"].(string)
 	c.do("POST", "/v1/memories", `{"content":"I adore Tamarind jam","user_id":"acme","infer":false}`)
 	cursor := c.do("GET", "/v1/memories?user_id=acme&limit=1", "").fields()["next_cursor"].(string)
+	c.ended(c.do("POST", "/v1/memories", `{"content":"I adore Tamarind tea","user_id":"acme"}`, "Idempotency-Key", "k2").fields()["event_id"].(string))
+	events := c.do("GET", "/v1/events?limit=1", "").fields()["next_cursor"].(string)
+	c.want(c.do("POST", "/v1/memory/add_turn", `{"tenant_id":"default","user_id":"acme","text":"I adore Tamarind cake.","speaker":"s","occurred_at":"o"}`), 201, "")
+	for c.do("GET", "/v1/memory/default/acme/list", "").fields()["total"] == 0.0 {
+	}
 	before, err := srv.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -35,11 +40,17 @@ func TestAForeignKeyFindsNothing(t *testing.T) {
 
 	ms := []string{"X-API-Key", srv.NewKey("other", "memorysync", "memory:*", "projects:read")}
 	fm := []string{"Authorization", "Bearer " + srv.NewKey("other", "fishmem", "memory:read", "memory:write", "operations:read")}
+	walked := map[string]bool{"memorySyncHealth": true} // takes no key
 	for _, tc := range []struct {
 		method, path, body string
 		status             int
 		header             []string
 	}{
+		{"POST", "/memory/add", `{"text":"My team adores Tamarind soup.","client_ref":"r"}`, 403, append([]string{"X-Tenant-ID", "default2"}, ms...)},
+		{"POST", "/memory/bulk-add", `{"items":[{"text":"My team adores Tamarind soup."}]}`, 403, append([]string{"X-Tenant-ID", "default2"}, ms...)},
+		{"POST", "/v1/memory/add_turn", `{"tenant_id":"default2","user_id":"acme","text":"I adore Tamarind cake.","speaker":"s","occurred_at":"o"}`, 403, ms},
+		{"GET", "/v1/memory/default2/acme/list", "", 403, ms},
+		{"POST", "/v1/memories", `{"content":"I adore Tamarind soup","user_id":"acme"}`, 401, append([]string{"Idempotency-Key", "k"}, "Authorization", "Bearer "+ms[1])},
 		{"GET", "/memory/" + number, "", 404, ms},
 		{"DELETE", "/memory/forget", `{"memory_ids":[` + number + `]}`, 200, ms},
 		{"POST", "/memory/query", `{"query":"soup"}`, 200, ms},
@@ -58,6 +69,7 @@ func TestAForeignKeyFindsNothing(t *testing.T) {
 		{"POST", "/v1/memories/search", `{"query":"soup","user_id":"acme"}`, 200, fm},
 		{"GET", "/v1/events", "", 200, fm},
 		{"GET", "/v1/events?cursor=" + url.QueryEscape(cursor), "", 200, fm},
+		{"GET", "/v1/events?cursor=" + url.QueryEscape(events), "", 200, fm},
 		{"GET", "/v1/events/" + id, "", 404, fm},
 		{"GET", "/v1/operations/" + id, "", 404, fm},
 		{"POST", "/v1/operations/" + id + "/retry", "", 404, fm},
@@ -65,12 +77,14 @@ func TestAForeignKeyFindsNothing(t *testing.T) {
 		{"GET", "/v1/usage", "", 200, fm},
 	} {
 		got := c.want(c.do(tc.method, tc.path, tc.body, tc.header...), tc.status, "")
+		walked[routed(t, c.router, tc.method, srv.URL+tc.path)] = true
 		for _, told := range []string{secret, memory, id, number + ","} {
 			if bytes.Contains(got.body, []byte(told)) {
 				t.Errorf("%s %s told a foreign key %q: %s", tc.method, tc.path, told, got.body)
 			}
 		}
 	}
+	everyOperation(t, walked)
 	after, err := srv.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +149,16 @@ func TestAttacksAreRefusedAndOthersUnharmed(t *testing.T) {
 	million := `{"messages":[` + strings.Repeat("1,", 999_999) + `1],"user_id":"sam"}`
 	c.want(c.do("POST", "/v1/memories", million, "Idempotency-Key", "k"), 400, "INVALID_REQUEST")
 	c.want(c.do("POST", "/memory/bulk-add", `{"items":[`+strings.Repeat("1,", 400_000)+`1]}`), 422, "VALIDATION_ERROR")
+	deep := `{"a":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`
+	for path, want := range map[string]int{"/memory/add": 422, "/memory/query": 422, "/v1/memory/add_turn": 422, "/v1/memories": 400, "/v1/memories/search": 400} {
+		c.want(c.do("POST", path, deep, "Idempotency-Key", "k"), want, "")
+	}
+	c.want(c.do("DELETE", "/memory/forget", `{"memory_ids":[`+strings.Repeat("1,", 400_000)+`1]}`), 422, "VALIDATION_ERROR")
+	c.want(c.do("POST", "/v1/memories/search", `{"query":"x","user_id":"a","filters":{"field":"id","operator":"in","value":[`+strings.Repeat("1,", 400_000)+`1]}}`), 400, "INVALID_FILTER")
 	c.want(c.do("GET", "/health", ""), 200, "")
+	// Others were not harmed: what was written meanwhile is there, once.
+	c.want(c.do("POST", "/memory/add", note), 200, "")
+	srv.StoredOnce(t, "note-0001")
 }
 
 func TestControlOverHTTP(t *testing.T) {
