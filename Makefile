@@ -24,12 +24,12 @@ race: ## the same under the race detector, in the short form
 
 .PHONY: modules
 modules: ## each module on its own, without the workspace: tidy, vet, tests
-	@for m in $(MODULES); do echo "-- $$m"; (cd $$m && GOWORK=off go mod tidy -diff && GOWORK=off go vet ./... && GOWORK=off go test -short ./...); done
+	@for m in $(MODULES) ./bench/report; do echo "-- $$m"; (cd $$m && GOWORK=off go mod tidy -diff && GOWORK=off go vet ./... && GOWORK=off go test -short ./...); done
 
 .PHONY: lint
 lint: ## formatting, vet, linters, and who may import whom
 	@command -v golangci-lint >/dev/null || { echo "go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)"; exit 1; }
-	@for m in $(MODULES); do echo "-- $$m"; (cd $$m && golangci-lint run --allow-parallel-runners --config "$(CURDIR)/.golangci.yml" ./...); done
+	@for m in $(MODULES) ./bench/report; do echo "-- $$m"; (cd $$m && golangci-lint run --allow-parallel-runners --config "$(CURDIR)/.golangci.yml" ./...); done
 
 .PHONY: generate
 generate: ## regenerate internal/api from openapi.yaml
@@ -112,3 +112,11 @@ ROUNDS ?= 50
 .PHONY: crash
 crash: ## kill servers on SQLite at random and at each named point, and count what was lost (ROUNDS=50)
 	@go test ./server/internal/crash -run '^TestCrash$$' -count=1 -v -rounds $(ROUNDS) | grep -E '^(store=|ok|FAIL|panic)|crash_test'
+
+# What bench-report runs: each prints figures.
+REPORTED ?= bench outage waiting bench-store e2e
+
+.PHONY: bench-report
+bench-report: ## run the benchmarks and write docs/benchmarks.md with their figures and plots (half an hour)
+	@dir=$$(mktemp -d); for t in $(REPORTED); do echo "-- $$t"; $(MAKE) --no-print-directory $$t | tee $$dir/$$t.txt; done; \
+	cd bench/report && GOWORK=off go run . -out ../../docs $$dir/*.txt
