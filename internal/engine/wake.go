@@ -10,9 +10,14 @@ import (
 )
 
 // awake is what an announcement of another process does here: one more look for
-// due work, and a look by whoever waits for this task.
+// due work, and a look by whoever waits for this task; without a task, by all,
+// for some may have been missed.
 func (e *Engine) awake(id string) {
-	e.waiters.wake(id)
+	if id == "" {
+		e.waiters.wakeAll()
+	} else {
+		e.waiters.wake(id)
+	}
 	e.lag()
 }
 

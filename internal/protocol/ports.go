@@ -50,10 +50,11 @@ type Projector interface {
 // moved. They carry no truth: one may be lost, doubled, late or out of order,
 // and every task still ends.
 type Wakeups interface {
-	// Announce tells every listener, those of other processes too. It does not
-	// block and cannot fail.
+	// Announce tells the listeners of other processes. It does not block and
+	// cannot fail. Who announces knows already; hearing it again does no harm.
 	Announce(taskID string)
-	// Listen calls f for each announcement until stop. f does not block.
+	// Listen calls f for each announcement until stop. f does not block. An
+	// empty id says that some may have been missed.
 	Listen(f func(taskID string)) (stop func())
 }
 
