@@ -31,11 +31,11 @@ type Options struct {
 	// Workspaces are made, or changed to what is said here, at the start.
 	Workspaces []protocol.Workspace
 
-	Scheduler sched.Scheduler    // the machine's clock
+	Scheduler sched.Scheduler    // the store's clock, or else the machine's
 	Extractor protocol.Extractor // the rules without a model
 	Comparer  protocol.Comparer  // by words
 	Projector protocol.Projector // none
-	Wakeups   protocol.Wakeups   // inside this process
+	Wakeups   protocol.Wakeups   // inside this process; closed by Close if it can be
 	Faults    protocol.Faults    // none
 	Limits    engine.Limits
 	Service   service.Options
@@ -62,9 +62,13 @@ type checkpointer interface {
 	Checkpoint(ctx context.Context) error
 }
 
+// clocked is a store with a clock that its nodes have in common.
+type clocked interface{ Clock() sched.Scheduler }
+
 // Node is one running server: many of them may share a store that allows it.
 type Node struct {
 	store   protocol.Store
+	wakeups protocol.Wakeups
 	engine  *engine.Engine
 	service *service.Service
 	log     *slog.Logger
@@ -82,6 +86,9 @@ type Node struct {
 // New starts a node's runners; Handler answers requests. On an error the store
 // is left open.
 func New(ctx context.Context, o Options) (*Node, error) {
+	if c, ok := o.Store.(clocked); ok && o.Scheduler == nil {
+		o.Scheduler = c.Clock()
+	}
 	if o.Scheduler == nil {
 		o.Scheduler = sched.Real()
 	}
@@ -98,7 +105,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 			return nil, err
 		}
 	}
-	n := &Node{store: o.Store, log: o.Log, watch: newWatch(o), inspect: o.Inspect, metrics: o.Metrics}
+	n := &Node{store: o.Store, wakeups: o.Wakeups, log: o.Log, watch: newWatch(o), inspect: o.Inspect, metrics: o.Metrics}
 	n.hooks = webhook.New(webhook.Config{
 		Store: func() protocol.Store { return o.Store }, Scheduler: o.Scheduler,
 		OnError: func(err error) { o.Log.Error("webhooks could not be read", "error", err) },
@@ -233,6 +240,9 @@ func (n *Node) Close() error {
 		n.hooks.Close()
 		n.engine.Close()
 		n.loops.Wait()
+		if w, ok := n.wakeups.(interface{ Close() }); ok {
+			w.Close()
+		}
 		n.err = n.store.Close()
 	})
 	return n.err

@@ -24,30 +24,32 @@ const (
 
 // Clock is the database's clock as a node knows it: nodes whose own clocks
 // differ agree about when a lease ends, a back-off is over or a month begins.
-// Between readings it follows the node's own clock; a node whose clock has
-// jumped since the last one is corrected by the next, and claims nothing
-// meanwhile that the database's clock does not call due.
+// Between readings it counts on by the node's own, by the monotonic reading where
+// there is one, so that a node's clock may be set while it runs. A node that has
+// counted wrong, such as one that was suspended, is corrected by the next reading
+// and claims nothing meanwhile that the database does not call due.
 type Clock struct {
 	sched.Scheduler
 
-	pool   *pgxpool.Pool
-	stop   context.CancelFunc
-	ended  chan struct{}
-	mu     sync.Mutex
-	offset time.Duration
+	pool  *pgxpool.Pool
+	stop  context.CancelFunc
+	ended chan struct{}
+	mu    sync.Mutex
+	read  time.Time // of the node's clock,
+	shown time.Time // when the database's was this
 }
 
 // newClock reads the clock once and then from time to time.
 func newClock(ctx context.Context, pool *pgxpool.Pool, base sched.Scheduler) (*Clock, error) {
 	c := &Clock{Scheduler: base, pool: pool, ended: make(chan struct{})}
-	if err := c.read(ctx); err != nil {
+	if err := c.look(ctx); err != nil {
 		return nil, err
 	}
 	ctx, c.stop = context.WithCancel(context.Background())
 	base.Go(func() {
 		defer close(c.ended)
 		for sched.Sleep(ctx, base, readEvery) == nil {
-			_ = c.read(ctx) // the next reading may succeed; until then the last one counts
+			_ = c.look(ctx) // the next reading may succeed; until then the last one counts
 		}
 	})
 	return c, nil
@@ -57,10 +59,10 @@ func newClock(ctx context.Context, pool *pgxpool.Pool, base sched.Scheduler) (*C
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.Scheduler.Now().Add(c.offset)
+	return c.shown.Add(c.Scheduler.Now().Sub(c.read))
 }
 
-func (c *Clock) read(ctx context.Context) error {
+func (c *Clock) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -78,7 +80,7 @@ func (c *Clock) read(ctx context.Context) error {
 		if took := came.Sub(sent); took < readMost {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.offset = moment(n).Sub(sent.Add(took / 2).Round(0))
+			c.read, c.shown = sent.Add(took/2), moment(n)
 			return nil
 		}
 	}

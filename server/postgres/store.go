@@ -146,8 +146,8 @@ func (s *Store) migrate(ctx context.Context, first int64) error {
 	return err
 }
 
-// Clock is the database's clock, for the node's engine.
-func (s *Store) Clock() *Clock { return s.clock }
+// Clock is the database's clock, for the node's engine; see Clock.
+func (s *Store) Clock() sched.Scheduler { return s.clock }
 
 // Close lets the connections go. Calls that are under way end first.
 func (s *Store) Close() error {

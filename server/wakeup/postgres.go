@@ -25,6 +25,7 @@ const alive = 15 * time.Second
 type notify struct {
 	config *pgx.ConnConfig
 	sender *pgx.Conn
+	alive  time.Duration
 }
 
 // Postgres is a broker on the database that keeps the tasks.
@@ -34,11 +35,11 @@ func Postgres(url string) (Broker, error) {
 		return nil, errors.New("wakeup: the database URL cannot be read: it has the form postgres://user:password@host:5432/database")
 	}
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	return &notify{config: cfg}, nil
+	return &notify{config: cfg, alive: alive}, nil
 }
 
 func (n *notify) Send(ctx context.Context, messages []string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, alive)
+	ctx, cancel := context.WithTimeout(ctx, n.alive)
 	defer cancel()
 	if n.sender == nil {
 		if n.sender, err = pgx.ConnectConfig(ctx, n.config); err != nil {
@@ -66,7 +67,7 @@ func (n *notify) Receive(ctx context.Context, ready func(), f func(string)) erro
 	}
 	ready()
 	for {
-		wait, cancel := context.WithTimeout(ctx, alive)
+		wait, cancel := context.WithTimeout(ctx, n.alive)
 		got, err := conn.WaitForNotification(wait)
 		cancel()
 		switch {
@@ -75,7 +76,7 @@ func (n *notify) Receive(ctx context.Context, ready func(), f func(string)) erro
 		case ctx.Err() != nil:
 			return nil
 		case wait.Err() != nil && !conn.IsClosed():
-			if err := ping(ctx, conn); err != nil {
+			if err := n.ping(ctx, conn); err != nil {
 				return err
 			}
 		default:
@@ -84,8 +85,8 @@ func (n *notify) Receive(ctx context.Context, ready func(), f func(string)) erro
 	}
 }
 
-func ping(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, alive)
+func (n *notify) ping(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, n.alive)
 	defer cancel()
 	return conn.Ping(ctx)
 }

@@ -112,9 +112,10 @@ func TestInProcess(t *testing.T) {
 	across(t, func() (wakeup.Broker, error) { return hub.Node(), nil }, nil)
 }
 
-func TestPostgres(t *testing.T) {
+// The connections of the listeners are killed: they subscribe again and look.
+func TestB29_AKilledListenerSubscribesAgain(t *testing.T) {
 	t.Parallel()
-	url := pgtest.URL(t) + "&application_name=" + "memwrite_wakeup_test"
+	url := pgtest.URL(t) + "&application_name=memwrite_wakeup_test"
 	db, err := pgxpool.New(t.Context(), pgtest.URL(t))
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +123,17 @@ func TestPostgres(t *testing.T) {
 	defer db.Close()
 	across(t, func() (wakeup.Broker, error) { return wakeup.Postgres(url) }, func() {
 		if _, err := db.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'memwrite_wakeup_test'`); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The database is restarted as after a crash.
+func TestB27_ARestartedDatabaseIsListenedToAgain(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Start(t)
+	across(t, func() (wakeup.Broker, error) { return wakeup.Postgres(db.URL()) }, func() {
+		if err := db.Crash(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -29,6 +29,9 @@ type config struct {
 	listen      string
 	db          string
 	databaseURL string
+	connections int
+	natsURL     string
+	natsSubject string
 	skipCheck   bool
 	keys        string
 	tlsCert     string
@@ -51,7 +54,10 @@ func (c *config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.file, "config", "", "read settings from this `file`, YAML or JSON; its names are those of the flags")
 	f.StringVar(&c.listen, "listen", defaultListen, "`address` to listen on")
 	f.StringVar(&c.db, "db", defaultDB(), "SQLite `file`")
-	f.StringVar(&c.databaseURL, "database-url", "", "`URL` of a database for many nodes, in place of the file")
+	f.StringVar(&c.databaseURL, "database-url", "", "`URL` of a PostgreSQL database for many nodes, in place of the file: postgres://user:password@host/database")
+	f.IntVar(&c.connections, "database-connections", 10, "how many connections to the database this node keeps at most, beside two for wake-ups")
+	f.StringVar(&c.natsURL, "nats-url", "", "`URL` of a NATS server that carries wake-ups between nodes, in place of the database")
+	f.StringVar(&c.natsSubject, "nats-subject", "memwrite.wakeups", "what nodes that share a database tell each other under")
 	f.BoolVar(&c.skipCheck, "skip-integrity-check", false, "do not read the whole file for damage at the start")
 	f.StringVar(&c.keys, "keys", "", "`file` of API keys and workspaces; without one, keys are taken from "+envMemorySync+" and "+envFishMem+", or made beside the data")
 	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate `file` (PEM), with --tls-key")
@@ -105,6 +111,10 @@ func (c *config) check() error {
 		return errors.New("--runners and --max-attempts are at least 1")
 	case l.Heartbeat >= l.Lease:
 		return fmt.Errorf("--heartbeat %v does not keep a --lease of %v: a third of it is usual", l.Heartbeat, l.Lease)
+	case c.connections < 2:
+		return errors.New("--database-connections is at least 2")
+	case c.natsURL != "" && c.databaseURL == "":
+		return errors.New("--nats-url joins nodes that share a database: give --database-url too")
 	case c.grace < 0:
 		return errors.New("--grace is not negative")
 	}
@@ -165,7 +175,7 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	if secure != nil {
 		l = tls.NewListener(l, secure)
 	}
-	db, err := openStore(ctx, c)
+	db, err := openStore(ctx, c, log)
 	if err != nil {
 		_ = l.Close()
 		return err
@@ -186,7 +196,7 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	})
 	if err != nil {
 		_ = l.Close()
-		return errors.Join(err, db.store.Close())
+		return errors.Join(err, db.close())
 	}
 	log.Info("serving", "url", scheme+"://"+l.Addr().String(), "store", db.name, "keys", from)
 	err = node.Serve(ctx, l, c.grace)

@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	memwrite "github.com/memwrite/memwrite-go"
+	"github.com/memwrite/memwrite-go/server/internal/pgtest"
 )
 
 // running is `memwrite serve` inside this test.
@@ -190,5 +192,34 @@ func TestVersion(t *testing.T) {
 	cmd.SetOut(&out)
 	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), "memwrite ") {
 		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// Two nodes of the program on one database: what one accepts is read from the
+// other.
+func TestServeOnASharedDatabase(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(keys, []byte("keys:\n  - key: ms_shared_0123456789\n    service: memorysync\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one := start(t, "--database-url", url, "--keys", keys)
+	two := start(t, "--database-url", url, "--keys", keys)
+	var outcomes []memwrite.AddOutcome
+	for _, r := range []*running{one, two} {
+		c, err := memwrite.New(memwrite.WithMemorySync(r.url, "ms_shared_0123456789"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		got, err := c.Add(t.Context(), memwrite.AddRequest{Text: "My team ships releases every Thursday.", EndUserID: "acme", Ref: memwrite.NewRef("note", "1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes = append(outcomes, got.Outcome)
+	}
+	if outcomes[0] != memwrite.Stored || outcomes[1] != memwrite.AlreadyIngested {
+		t.Errorf("outcomes %v", outcomes)
 	}
 }

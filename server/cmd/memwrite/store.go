@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/server/postgres"
 	"github.com/memwrite/memwrite-go/server/sqlite"
+	"github.com/memwrite/memwrite-go/server/wakeup"
 )
 
 // opened is a store and what comes with it; what is nil is inside the process.
@@ -19,8 +23,16 @@ type opened struct {
 	wakeups protocol.Wakeups
 }
 
+// close is for a store that no node came to own.
+func (o opened) close() error {
+	if w, ok := o.wakeups.(interface{ Close() }); ok {
+		w.Close()
+	}
+	return o.store.Close()
+}
+
 // openStore opens the database that is named, or else the file.
-func openStore(ctx context.Context, c *config) (opened, error) {
+func openStore(ctx context.Context, c *config, log *slog.Logger) (opened, error) {
 	if c.databaseURL == "" {
 		s, err := sqlite.Open(ctx, c.db, sqlite.Options{SkipCheck: c.skipCheck})
 		if err != nil {
@@ -33,9 +45,35 @@ func openStore(ctx context.Context, c *config) (opened, error) {
 		return opened{}, fmt.Errorf("--database-url: not a URL") // the text may hold a password
 	}
 	switch u.Scheme {
+	case "postgres", "postgresql":
+		return openPostgres(ctx, c, log)
 	default:
 		return opened{}, fmt.Errorf("--database-url: %q is no database this server knows", u.Scheme)
 	}
+}
+
+// openPostgres also joins the nodes that share the database: by NATS when there
+// is one, else by the database itself.
+func openPostgres(ctx context.Context, c *config, log *slog.Logger) (opened, error) {
+	var broker wakeup.Broker
+	var err error
+	if c.natsURL != "" {
+		broker, err = wakeup.NATS(c.natsURL, c.natsSubject)
+	} else {
+		broker, err = wakeup.Postgres(c.databaseURL)
+	}
+	if err != nil {
+		return opened{}, err
+	}
+	s, err := postgres.Open(ctx, postgres.Options{URL: c.databaseURL, Connections: c.connections})
+	if err != nil {
+		broker.Close()
+		return opened{}, err
+	}
+	bus := wakeup.New(sched.Real(), broker, func(err error) {
+		log.Warn("wake-ups do not reach other nodes, which costs time and nothing else", "error", err)
+	})
+	return opened{name: "postgres", store: s, wakeups: bus}, nil
 }
 
 // dataFolder is where this user keeps the data of programs.
