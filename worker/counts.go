@@ -40,6 +40,24 @@ type counters struct {
 	holds                                                   atomic.Int64
 }
 
+func (c *counters) end(r *run) {
+	switch r.ended {
+	case Stored:
+		c.stored.Add(1)
+	case Already:
+		c.already.Add(1)
+	case Skipped:
+		c.skipped.Add(1)
+	case NoMemory:
+		c.noMemory.Add(1)
+	case Watched:
+		c.watched.Add(1)
+	}
+	if r.unverified {
+		c.unverified.Add(1)
+	}
+}
+
 // Counts reads the counters. They are this process's and begin at zero.
 func (w *Worker) Counts() Counts {
 	c := &w.counts

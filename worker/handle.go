@@ -75,6 +75,10 @@ func (w *Worker) handle(ctx context.Context, d Delivery, identity, order string,
 	err = write(r)
 	r.release()
 	out.Err, out.Verdict = err, w.judge(r, err)
+	if out.Action == memwrite.Ack {
+		out.Ended = r.ended
+		w.counts.end(r)
+	}
 	w.proved(r, proofOf(r, out), out)
 	if out.Action == memwrite.DeadLetter {
 		out.Dead = deadLetter(d, identity, w.sched.Now(), out.Reason, err)

@@ -121,18 +121,31 @@ type envelope struct {
 // only id is given; version names an edit; ref takes a reference made elsewhere
 // in place of kind, id and version. A field that is not known is a mistake: a
 // misspelt version would be another record. Errors never quote the text.
-func Decode(data []byte) (Record, error) {
+func Decode(data []byte) (Record, error) { return Defaults{}.Decode(data) }
+
+// Defaults are what records leave out that say it nowhere.
+type Defaults struct {
+	Write   string // add, turn, infer or verbatim
+	Kind    string // with id
+	EndUser string
+}
+
+// Decode is [Decode] with the defaults for the fields a record does not have.
+func (def Defaults) Decode(data []byte) (Record, error) {
 	if !utf8.Valid(data) {
 		return Record{}, errors.New("the record is not valid UTF-8")
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	var e envelope
+	e := envelope{Write: def.Write, EndUser: def.EndUser}
 	if err := dec.Decode(&e); err != nil {
 		return Record{}, fmt.Errorf("the record is not the JSON of a record: %w", plain(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return Record{}, errors.New("the record has something behind its JSON")
+	}
+	if e.Kind == "" && e.ID != "" {
+		e.Kind = def.Kind
 	}
 	r, err := e.record()
 	if err != nil {

@@ -63,9 +63,22 @@ type Delivery struct {
 type Outcome struct {
 	memwrite.Verdict
 	Identity string
+	Ended    Ending      // with Ack, how the write ended; empty after Do
 	Dead     *DeadLetter // with DeadLetter
 	Err      error       // what the client said, if it said something
 }
+
+// Ending is how a write ended that is acknowledged.
+type Ending string
+
+// The endings. All of them are definite.
+const (
+	Stored   Ending = "stored"    // a memory is there, or a turn was taken
+	Already  Ending = "already"   // the record was known before
+	Skipped  Ending = "skipped"   // nothing worth storing, or not a user's turn
+	NoMemory Ending = "no_memory" // the event succeeded without a memory
+	Watched  Ending = "watched"   // accepted, and with Config.Watcher now
+)
 
 // Worker handles deliveries. It is safe for concurrent use.
 type Worker struct {

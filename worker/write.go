@@ -16,6 +16,9 @@ type run struct {
 	slot   bool
 	probe  bool // of a hold
 	unsent bool // answered without a request
+
+	ended      Ending
+	unverified bool // nobody could tell whether the text is the same
 }
 
 // release gives the slot back, once. A wait for an event does not keep one.
@@ -31,28 +34,30 @@ func (r *run) write(rec Record) error {
 	case rec.Add != nil:
 		return r.add(*rec.Add)
 	case rec.Turn != nil:
-		res, err := r.w.client.AddTurn(r.writes, *rec.Turn)
-		if err != nil {
-			return err
-		}
-		r.unsent = res.Tries == 0
-		switch {
-		case res.AlreadyExists, res.ProcessingStatus == memwrite.TurnReplayed:
-			r.w.counts.already.Add(1)
-		case res.ProcessingStatus == memwrite.SkippedNonUser, res.ProcessingStatus == memwrite.SkippedLowValue:
-			r.w.counts.skipped.Add(1)
-		default:
-			r.w.counts.stored.Add(1)
-		}
-		return nil
+		return r.turn(*rec.Turn)
 	case rec.Verbatim:
 		_, err := r.w.client.AddVerbatim(r.writes, *rec.Infer)
-		if err == nil {
-			r.w.counts.stored.Add(1)
-		}
+		r.ended = Stored
 		return err
 	}
 	return r.infer(*rec.Infer)
+}
+
+func (r *run) turn(req memwrite.TurnRequest) error {
+	res, err := r.w.client.AddTurn(r.writes, req)
+	if err != nil {
+		return err
+	}
+	r.unsent = res.Tries == 0
+	switch {
+	case res.AlreadyExists, res.ProcessingStatus == memwrite.TurnReplayed:
+		r.ended = Already
+	case res.ProcessingStatus == memwrite.SkippedNonUser, res.ProcessingStatus == memwrite.SkippedLowValue:
+		r.ended = Skipped
+	default:
+		r.ended = Stored
+	}
+	return nil
 }
 
 // add writes one fact. Another text under the reference is an error here, and
@@ -65,17 +70,14 @@ func (r *run) add(req memwrite.AddRequest) error {
 	}
 	switch res.Outcome {
 	case memwrite.Stored:
-		r.w.counts.stored.Add(1)
+		r.ended = Stored
 	case memwrite.AlreadyIngested:
 		if res.VerifyErr != nil && !errors.Is(res.VerifyErr, memwrite.ErrNotFound) {
 			return res.VerifyErr
 		}
-		r.w.counts.already.Add(1)
-		if res.Verified == memwrite.TextUnknown {
-			r.w.counts.unverified.Add(1)
-		}
+		r.ended, r.unverified = Already, res.Verified == memwrite.TextUnknown
 	default:
-		r.w.counts.skipped.Add(1)
+		r.ended = Skipped
 	}
 	return nil
 }
@@ -89,20 +91,16 @@ func (r *run) infer(req memwrite.InferRequest) error {
 	}
 	r.w.proved(r, provesOpen, Outcome{})
 	if r.w.cfg.Watcher != nil && !receipt.Status.Terminal() {
-		if err := r.w.cfg.Watcher.Watch(r.writes, Accepted{Receipt: *receipt, Source: r.d.Source, Data: r.d.Data}); err != nil {
-			return err
-		}
-		r.w.counts.watched.Add(1)
-		return nil
+		r.ended = Watched
+		return r.w.cfg.Watcher.Watch(r.writes, Accepted{Receipt: *receipt, Source: r.d.Source, Data: r.d.Data})
 	}
 	ev, err := r.w.attend.end(r.waits, *receipt)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case ev.NoMemory():
-		r.w.counts.noMemory.Add(1)
-	default:
-		r.w.counts.stored.Add(1)
+	}
+	r.ended = Stored
+	if ev.NoMemory() {
+		r.ended = NoMemory
 	}
 	return nil
 }
