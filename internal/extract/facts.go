@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -108,17 +109,9 @@ var subjects = [...]struct{ prefix, subject string }{
 
 // kindOf reads the type off the words a sentence uses.
 func kindOf(s string) string {
-	has := map[string]bool{}
-	for _, w := range words(s) {
-		has[w] = true
-	}
+	said := words(s)
 	any := func(list ...string) bool {
-		for _, w := range list {
-			if has[w] {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(said, func(w string) bool { return slices.Contains(list, w) })
 	}
 	switch {
 	case any("prefer", "prefers", "like", "likes", "love", "loves", "hate", "hates", "dislike", "dislikes", "favourite", "favorite", "rather"):

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -8,7 +9,10 @@ import (
 // words splits text into lower-case words: runs of letters and digits, with
 // apostrophes inside a word kept ("don't").
 func words(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(text, "’", "'")), func(r rune) bool {
+	if strings.Contains(text, "’") {
+		text = strings.ReplaceAll(text, "’", "'")
+	}
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '\''
 	})
 }
@@ -38,17 +42,31 @@ func stem(w string) string {
 // and filler are gone, repeats count once.
 func meaning(text string) []string {
 	var out []string
-	seen := map[string]struct{}{}
+	var seen map[string]struct{} // once there are many
 	for _, w := range words(text) {
 		if isStop(w) || isFiller(w) {
 			continue
 		}
 		s := stem(w)
-		if _, dup := seen[s]; dup || s == "" {
+		if s == "" {
 			continue
 		}
-		seen[s] = struct{}{}
-		out = append(out, s)
+		if seen == nil && len(out) < 16 {
+			if !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+			continue
+		}
+		if seen == nil {
+			seen = map[string]struct{}{}
+			for _, o := range out {
+				seen[o] = struct{}{}
+			}
+		}
+		if _, dup := seen[s]; !dup {
+			seen[s] = struct{}{}
+			out = append(out, s)
+		}
 	}
 	return out
 }

@@ -73,8 +73,8 @@ func (s *Store) Records(_ context.Context, q protocol.RecordQuery) ([]protocol.R
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sp := s.spaces[q.Workspace]
-	os := owners(q.Wire, q.Scope)
-	if sp == nil || len(os) == 0 || sp.byOwner[os[0]] == nil {
+	os, n := owners(q.Wire, q.Scope)
+	if sp == nil || n == 0 || sp.byOwner[os[0]] == nil {
 		return nil, nil
 	}
 	var out []protocol.Record
@@ -83,7 +83,7 @@ func (s *Store) Records(_ context.Context, q protocol.RecordQuery) ([]protocol.R
 		if !ok {
 			break
 		}
-		if r.Live(q.Now) && matches(r.Scope, q.Scope) && (!q.Projected || r.Projected) {
+		if r.Wire == q.Wire && r.Live(q.Now) && matches(r.Scope, q.Scope) && (!q.Projected || r.Projected) {
 			out = append(out, *r)
 		}
 	}
@@ -98,8 +98,8 @@ func (s *Store) Similar(_ context.Context, workspace string, w protocol.Wire, sc
 		return nil, nil
 	}
 	var out []protocol.Record
-	for _, r := range sp.byTopic[topic{w, sc, typ, key}] {
-		if r.Live(now) {
+	for _, r := range sp.byTopic[topicIn(w, sc, typ, key)] {
+		if r.Live(now) && r.Wire == w && r.Scope == sc && r.Type == typ && r.Key == key {
 			out = append(out, *r)
 		}
 	}

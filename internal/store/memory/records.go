@@ -1,33 +1,45 @@
 package memory
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
-// owner is one of the names a record is listed under.
-type owner struct {
-	wire  protocol.Wire
-	field byte // 'e'nd user, 'u'ser, 'a'gent, 'r'un
-	id    string
-}
+// seed is of the hashes that records are listed under. Two names of one hash
+// share a list, so that whoever reads one looks at the record as well.
+var seed = maphash.MakeSeed()
 
-func owners(w protocol.Wire, s protocol.Scope) []owner {
-	var out []owner
-	add := func(f byte, id string) {
+// owner is one of the names a record is listed under, hashed.
+type owner uint64
+
+// owners are the names in a scope: the end user of MemorySync, and user, agent
+// and run of FishMem.
+func owners(w protocol.Wire, s protocol.Scope) (out [3]owner, n int) {
+	fields := [...]string{s.EndUser, "", ""}
+	if w != protocol.MemorySync {
+		fields = [...]string{s.UserID, s.AgentID, s.RunID}
+	}
+	for i, id := range fields {
 		if id != "" {
-			out = append(out, owner{w, f, id})
+			out[n] = owner(mix(hash(string(w)), uint64(i), hash(id)))
+			n++
 		}
 	}
-	if w == protocol.MemorySync {
-		add('e', s.EndUser)
-		return out
+	return out, n
+}
+
+func hash(s string) uint64 { return maphash.String(seed, s) }
+
+// mix folds numbers into one, in their order.
+func mix(ns ...uint64) uint64 {
+	h := uint64(0x9e3779b97f4a7c15)
+	for _, n := range ns {
+		h = (h ^ n) * 0xff51afd7ed558ccd
+		h ^= h >> 33
 	}
-	add('u', s.UserID)
-	add('a', s.AgentID)
-	add('r', s.RunID)
-	return out
+	return h
 }
 
 // matches says that a record's scope has what a query's names.
@@ -37,14 +49,14 @@ func matches(have, want protocol.Scope) bool {
 		ok(have.UserID, want.UserID) && ok(have.AgentID, want.AgentID) && ok(have.RunID, want.RunID)
 }
 
-// topic is what equal facts have in common.
-type topic struct {
-	wire     protocol.Wire
-	scope    protocol.Scope
-	typ, key string
-}
+// topic is what facts that are compared have in common, hashed.
+type topic uint64
 
-func topicOf(r *protocol.Record) topic { return topic{r.Wire, r.Scope, r.Type, r.Key} }
+func topicOf(r *protocol.Record) topic { return topicIn(r.Wire, r.Scope, r.Type, r.Key) }
+
+func topicIn(w protocol.Wire, s protocol.Scope, typ, key string) topic {
+	return topic(mix(hash(string(w)), hash(s.Tenant), hash(s.Project), hash(s.EndUser), hash(s.UserID), hash(s.AgentID), hash(s.RunID), hash(typ), hash(key)))
+}
 
 // admit says why new records must not be written.
 func (sp *space) admit(rs []protocol.Record) error {
@@ -64,7 +76,8 @@ func (sp *space) add(rs []protocol.Record) {
 		if r.Number != 0 {
 			sp.byNumber[r.Number] = &r
 		}
-		for _, o := range owners(r.Wire, r.Scope) {
+		os, n := owners(r.Wire, r.Scope)
+		for _, o := range os[:n] {
 			if sp.byOwner[o] == nil {
 				sp.byOwner[o] = &list[*protocol.Record]{}
 			}
@@ -116,7 +129,8 @@ func (sp *space) replace(now protocol.Record) error {
 	old := topicOf(r)
 	same := func(x *protocol.Record) bool { return x == r }
 	if now.Forgotten {
-		for _, o := range owners(r.Wire, r.Scope) {
+		os, n := owners(r.Wire, r.Scope)
+		for _, o := range os[:n] {
 			sp.byOwner[o].remove(r)
 		}
 	}
