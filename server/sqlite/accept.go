@@ -30,26 +30,24 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 	var twin *protocol.Task
 	err = s.write(ctx, func(x *tx) error {
 		twin = nil
+		seq, err := x.next()
+		if err != nil {
+			return err
+		}
 		if !t.Identity.Hash.IsZero() {
-			var err error
-			if twin, err = x.twin(&t, a.At); err != nil || twin != nil {
+			if twin, err = x.hold(&t, seq, a.At); err != nil || twin != nil {
 				return err
 			}
 		}
 		if err := protocol.CheckTask(&t); err != nil {
 			return err
 		}
-		seq, err := x.insertTask(&t, string(raw))
+		err = x.insertTask(&t, seq, string(raw))
 		if errors.Is(err, errForeign) {
 			return protocol.ErrNotFound // no such workspace
 		}
 		if err != nil {
 			return err
-		}
-		if !t.Identity.Hash.IsZero() {
-			if err := x.hold(&t, seq); err != nil {
-				return err
-			}
 		}
 		if err := x.bury(graves); err != nil {
 			return err
@@ -77,16 +75,32 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 	return t, false, nil
 }
 
-// twin is the task that holds the identity, unless its window is over.
-func (x *tx) twin(t *protocol.Task, at time.Time) (*protocol.Task, error) {
+// next is the row a new task gets.
+func (x *tx) next() (int64, error) {
+	if x.seq == 0 {
+		if err := x.query(`SELECT coalesce(max(seq), 0) FROM task`, nil, &x.seq); err != nil {
+			return 0, err
+		}
+	}
+	return x.seq + 1, nil
+}
+
+// hold gives the identity to the task in a row, unless another one holds it
+// whose window is not over: that is its twin, and nothing is written then.
+func (x *tx) hold(t *protocol.Task, seq int64, at time.Time) (*protocol.Task, error) {
+	var expires any
+	if t.Identity.Window > 0 {
+		expires = nanos(t.CreatedAt.Add(t.Identity.Window))
+	}
+	n, err := x.exec(`INSERT INTO identity (hash, task, expires) VALUES (?, ?, ?)
+		ON CONFLICT (hash) DO UPDATE SET task = excluded.task, expires = excluded.expires WHERE identity.expires <= ?`,
+		t.Identity.Hash[:], seq, expires, nanos(at))
+	if err != nil || n > 0 {
+		return nil, err
+	}
 	var raw []byte
 	var version int64
-	err := x.query(`SELECT t.doc, t.version FROM identity i JOIN task t ON t.seq = i.task
-		WHERE i.hash = ? AND (i.expires IS NULL OR i.expires > ?)`, []any{t.Identity.Hash[:], nanos(at)}, &raw, &version)
-	if errors.Is(err, protocol.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
+	if err := x.query(`SELECT t.doc, t.version FROM identity i JOIN task t ON t.seq = i.task WHERE i.hash = ?`, []any{t.Identity.Hash[:]}, &raw, &version); err != nil {
 		return nil, err
 	}
 	got, err := doc.Task(raw, version)
@@ -96,24 +110,13 @@ func (x *tx) twin(t *protocol.Task, at time.Time) (*protocol.Task, error) {
 	return &got, nil
 }
 
-// hold gives the identity to the task.
-func (x *tx) hold(t *protocol.Task, seq int64) error {
-	var expires any
-	if t.Identity.Window > 0 {
-		expires = nanos(t.CreatedAt.Add(t.Identity.Window))
+func (x *tx) insertTask(t *protocol.Task, seq int64, raw string) error {
+	_, err := x.exec(`INSERT INTO task (seq, id, workspace, kind, state, version, token, due, created, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		seq, t.ID, t.Workspace, string(t.Kind), string(t.State), t.Version, t.Lease.Token, due(t), nanos(t.CreatedAt), raw)
+	if err == nil {
+		x.seq = seq
 	}
-	_, err := x.exec(`INSERT INTO identity (hash, task, expires) VALUES (?, ?, ?)
-		ON CONFLICT (hash) DO UPDATE SET task = excluded.task, expires = excluded.expires`, t.Identity.Hash[:], seq, expires)
 	return err
-}
-
-func (x *tx) insertTask(t *protocol.Task, raw string) (seq int64, err error) {
-	res, err := x.exec(`INSERT INTO task (id, workspace, kind, state, version, token, due, created, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		t.ID, t.Workspace, string(t.Kind), string(t.State), t.Version, t.Lease.Token, due(t), nanos(t.CreatedAt), raw)
-	if err != nil {
-		return 0, err
-	}
-	return res.LastInsertId()
 }
 
 func (x *tx) insertTransition(tr *protocol.Transition, task int64) error {

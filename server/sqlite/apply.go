@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"time"
 
@@ -58,14 +59,14 @@ func (x *tx) apply(p step) (protocol.Task, error) {
 	if err := protocol.CheckStep(&old.task, &t); err != nil {
 		return protocol.Task{}, err
 	}
-	res, err := x.exec(`UPDATE task SET state = ?, version = ?, token = ?, due = ?, doc = ? WHERE seq = ? AND version = ? AND state = ? AND token = ?`,
+	n, err := x.exec(`UPDATE task SET state = ?, version = ?, token = ?, due = ?, doc = ? WHERE seq = ? AND version = ? AND state = ? AND token = ?`,
 		string(t.State), t.Version, t.Lease.Token, due(&t), p.raw, old.seq, old.task.Version, string(old.task.State), old.task.Lease.Token)
 	if err != nil {
 		return protocol.Task{}, err
 	}
-	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		x.drop(t.ID)
-		return protocol.Task{}, errors.Join(err, protocol.ErrStale)
+	if n != 1 {
+		delete(x.tasks, t.ID)
+		return protocol.Task{}, protocol.ErrStale
 	}
 	if err := x.post(p.w.Entries, t.ID, old.seq); err != nil {
 		return protocol.Task{}, err
@@ -158,8 +159,8 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 						out = append(out, got)
 					}
 					return err
-				}, true)
-				if errors.Is(err, protocol.ErrUnavailable) {
+				})
+				if errors.Is(err, protocol.ErrUnavailable) || errors.Is(err, errRedo) {
 					return err
 				}
 				if err != nil {
@@ -177,27 +178,22 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 
 // due reads a page of due rows after a place, and the due time of its last.
 func (x *tx) due(now time.Time, at int64, id string, n int) (ts []protocol.Task, last int64, err error) {
-	st, err := x.statement(`SELECT due, seq, doc, version FROM task WHERE due <= ? AND (due, id) > (?, ?) ORDER BY due, id LIMIT ?`)
-	if err != nil {
-		return nil, 0, failed(err)
-	}
-	rows, err := st.QueryContext(context.Background(), nanos(now), at, id, n)
-	if err != nil {
-		return nil, 0, failed(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var raw []byte
-		var seq, version int64
-		if err := rows.Scan(&last, &seq, &raw, &version); err != nil {
-			return nil, 0, failed(err)
-		}
-		t, err := doc.Task(raw, version)
-		if err != nil {
-			return nil, 0, err
-		}
-		ts = append(ts, t)
-		x.know(&t, seq)
-	}
-	return ts, last, failed(rows.Err())
+	err = x.rows(`SELECT due, seq, doc, version FROM task WHERE due <= ? AND (due, id) > (?, ?) ORDER BY due, id LIMIT ?`,
+		[]any{nanos(now), at, id, n}, func(row []driver.Value) error {
+			var seq, version int64
+			var raw []byte
+			for i, d := range []any{&last, &seq, &raw, &version} {
+				if err := assign(d, row[i]); err != nil {
+					return err
+				}
+			}
+			t, err := doc.Task(raw, version)
+			if err != nil {
+				return err
+			}
+			ts = append(ts, t)
+			x.know(&t, seq)
+			return nil
+		})
+	return ts, last, err
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
 )
 
 // maxGroup bounds how many writes share a transaction, and so how long the
@@ -16,11 +18,17 @@ const maxGroup = 256
 // queue is group commit without a goroutine of its own: the first who comes
 // leads, and writes for all who wait; then the next who waits leads.
 type queue struct {
+	sched   sched.Scheduler
 	mu      sync.Mutex
 	waiting []*write
 	led     bool
 	closed  bool
 	idle    sync.Cond // signalled when nobody leads any more
+
+	last   int           // how many were in the last group
+	took   time.Duration // how long it took
+	want   int           // how many the leader gathers; 0: it does not
+	enough chan struct{} // one buffered signal: so many wait
 }
 
 // write is one write that waits for its group.
@@ -57,6 +65,10 @@ func (q *queue) enter(ctx context.Context, w *write, lead func([]*write)) error 
 	if q.led {
 		w.ended = make(chan bool, 1)
 		q.waiting = append(q.waiting, w)
+		if q.want > 0 && len(q.waiting) >= q.want {
+			q.want = 0
+			q.enough <- struct{}{}
+		}
 		q.mu.Unlock()
 		if <-w.ended {
 			return w.err
@@ -66,10 +78,13 @@ func (q *queue) enter(ctx context.Context, w *write, lead func([]*write)) error 
 		q.led = true
 	}
 	// This one leads now. Whatever came meanwhile goes with it.
+	q.gather(w)
 	ws := append([]*write{w}, q.take(w)...)
 	q.mu.Unlock()
+	began := q.sched.Now()
 	lead(ws)
 	q.mu.Lock()
+	q.last, q.took = len(ws), q.sched.Now().Sub(began)
 	if len(q.waiting) > 0 {
 		next := q.waiting[0]
 		q.waiting = q.waiting[1:]
@@ -85,6 +100,30 @@ func (q *queue) enter(ctx context.Context, w *write, lead func([]*write)) error 
 		other.ended <- true
 	}
 	return w.err
+}
+
+// maxGather bounds how long a leader waits for company.
+const maxGather = time.Millisecond
+
+// gather waits a moment for those who were in the last group: they have been
+// answered just now and mostly come back at once. Without it they would go with
+// every second group only, which is as many syncs again. It waits a quarter of
+// what a group takes at most, and one who writes alone never does. It is called
+// with mu held.
+func (q *queue) gather(w *write) {
+	short := q.last - 1 - len(q.waiting)
+	if w.do == nil || short <= 0 {
+		return
+	}
+	select {
+	case <-q.enough: // of a leader who had gone on already
+	default:
+	}
+	q.want = q.last - 1
+	q.mu.Unlock()
+	_ = q.sched.Wait(context.Background(), min(q.took/4, maxGather), q.enough)
+	q.mu.Lock()
+	q.want = 0
 }
 
 // take gives those who may share a transaction with w.
@@ -117,36 +156,56 @@ func (q *queue) close() bool {
 	return true
 }
 
-// group writes a whole group in one transaction.
+// group writes a whole group in one transaction: without savepoints as long as
+// nobody is refused who has written something already, which is nearly always.
 func (s *Store) group(ws []*write) {
-	x := &s.tx
-	if err := x.plain("BEGIN IMMEDIATE"); err != nil {
-		s.abandon(ws, err)
-		return
-	}
-	for _, w := range ws {
-		x.touched = x.touched[:0]
-		w.err = x.one(w.do, len(ws) > 1)
-		if errors.Is(w.err, protocol.ErrUnavailable) {
-			// The disk failed: SQLite may have given up the whole transaction.
-			s.abandon(ws, w.err)
-			return
-		}
-	}
-	if len(ws) == 1 && ws[0].err != nil {
-		x.undo(0)
-		if err := x.plain("ROLLBACK"); err != nil {
-			s.abandon(ws, err)
-		}
-		return
-	}
-	if err := x.plain("COMMIT"); err != nil {
-		s.abandon(ws, err)
+	if !s.together(ws, false) {
+		s.together(ws, true)
 	}
 }
 
+// together says false when the group has to be written with savepoints, and
+// then nothing of it is.
+func (s *Store) together(ws []*write, careful bool) bool {
+	x := &s.tx
+	x.careful = careful
+	if err := x.plain("BEGIN IMMEDIATE"); err != nil {
+		return s.abandon(ws, err)
+	}
+	var err error
+	for _, w := range ws {
+		x.touched = x.touched[:0]
+		w.err = x.one(w.do)
+		if errors.Is(w.err, errRedo) {
+			err = w.err
+			break
+		}
+		if errors.Is(w.err, protocol.ErrUnavailable) {
+			// The disk failed: SQLite may have given up the whole transaction.
+			return s.abandon(ws, w.err)
+		}
+	}
+	if err == nil {
+		err = x.flush()
+	}
+	if err == nil {
+		if err = x.plain("COMMIT"); err == nil {
+			return true
+		}
+		return s.abandon(ws, err)
+	}
+	if careful || errors.Is(err, protocol.ErrUnavailable) {
+		return s.abandon(ws, err)
+	}
+	x.forget()
+	if err := x.plain("ROLLBACK"); err != nil {
+		return s.abandon(ws, err)
+	}
+	return false
+}
+
 // abandon tells a group that nothing is known to be written.
-func (s *Store) abandon(ws []*write, err error) {
+func (s *Store) abandon(ws []*write, err error) bool {
 	s.tx.forget()
 	_ = s.tx.plain("ROLLBACK") // there may be none to end
 	err = failed(err)
@@ -156,30 +215,5 @@ func (s *Store) abandon(ws []*write, err error) {
 	for _, w := range ws {
 		w.err = err
 	}
-}
-
-// one runs a write under a savepoint, unless it is by itself and the whole
-// transaction serves as one. A savepoint inside f serves f alone.
-func (x *tx) one(f func(*tx) error, savepoint bool) error {
-	if !savepoint {
-		return f(x)
-	}
-	if err := x.plain("SAVEPOINT one"); err != nil {
-		return failed(err)
-	}
-	before := len(x.touched)
-	err := f(x)
-	if err != nil {
-		x.undo(before)
-		if errors.Is(err, protocol.ErrUnavailable) {
-			return err
-		}
-		if rerr := x.plain("ROLLBACK TO one"); rerr != nil {
-			return failed(rerr)
-		}
-	}
-	if rerr := x.plain("RELEASE one"); rerr != nil {
-		return failed(rerr)
-	}
-	return err
+	return true
 }

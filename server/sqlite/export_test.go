@@ -9,7 +9,7 @@ import (
 // Synchronous sets how the writer syncs, behind the store's back.
 func Synchronous(t *testing.T, s *Store, mode string) {
 	t.Helper()
-	if _, err := s.conn.ExecContext(context.Background(), "PRAGMA synchronous = "+mode); err != nil {
+	if err := s.tx.plain("PRAGMA synchronous = " + mode); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,7 +19,7 @@ func (s *Store) Post(ctx context.Context, entries ...protocol.Entry) error {
 		}
 	}
 	return s.write(ctx, func(x *tx) error {
-		var one int
+		var one int64
 		if err := x.query(`SELECT 1 FROM workspace WHERE id = ?`, []any{entries[0].Account.Workspace}, &one); err != nil {
 			return err
 		}
@@ -27,8 +27,8 @@ func (s *Store) Post(ctx context.Context, entries ...protocol.Entry) error {
 	})
 }
 
-// post adds entries and writes each account they move once. The row of the task
-// that most of them belong to is known.
+// post adds entries and moves their accounts. The row of the task that most of
+// them belong to is known.
 func (x *tx) post(entries []protocol.Entry, task string, seq int64) error {
 	var buf [4]protocol.Balance
 	moved := buf[:0]
@@ -67,13 +67,7 @@ func (x *tx) post(entries []protocol.Entry, task string, seq int64) error {
 		}
 	}
 	for _, b := range moved {
-		if _, err := x.exec(`INSERT INTO balance (workspace, unit, period, granted, available, reserved, spent) VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (workspace, unit, period) DO UPDATE SET
-			granted = excluded.granted, available = excluded.available, reserved = excluded.reserved, spent = excluded.spent`,
-			b.Account.Workspace, string(b.Account.Unit), b.Account.Period, b.Granted, b.Available, b.Reserved, b.Spent); err != nil {
-			return err
-		}
-		x.remember(b)
+		x.move(b)
 	}
 	return nil
 }
@@ -83,7 +77,7 @@ func (x *tx) granted(id string) (bool, error) {
 	if x.grants[id] {
 		return true, nil
 	}
-	var one int
+	var one int64
 	err := x.query(`SELECT 1 FROM entry WHERE id = ? AND kind = 'grant'`, []any{id}, &one)
 	if errors.Is(err, protocol.ErrNotFound) {
 		return false, nil

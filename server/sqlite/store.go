@@ -18,7 +18,10 @@ import (
 	"sync"
 	"time"
 
+	"modernc.org/sqlite"
+
 	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/server/internal/doc"
 )
 
@@ -27,11 +30,10 @@ type Store struct {
 	path    string
 	lock    *os.File
 	readers *sql.DB
-	db      *sql.DB // of the writer; its one connection is conn
-	conn    *sql.Conn
 
-	queue queue
-	tx    tx // the writer's; held by whoever leads a group
+	queue   queue
+	tx      tx // the writer's; held by whoever leads a group
+	numbers numbers
 
 	mu       sync.Mutex
 	prepared map[string]*sql.Stmt // of the readers
@@ -48,6 +50,9 @@ type Options struct {
 	SkipCheck bool
 	// Readers is how many reads run at once; 4.
 	Readers int
+	// Scheduler is the clock that a group of writes is gathered by; the
+	// machine's.
+	Scheduler sched.Scheduler
 	// VFS is the name of a registered SQLite VFS; the operating system's.
 	VFS string
 }
@@ -68,7 +73,10 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, opening(path, err)
 	}
-	s := &Store{path: path, lock: lock, prepared: map[string]*sql.Stmt{}}
+	if o.Scheduler == nil {
+		o.Scheduler = sched.Real()
+	}
+	s := &Store{path: path, lock: lock, prepared: map[string]*sql.Stmt{}, queue: queue{sched: o.Scheduler, enough: make(chan struct{}, 1)}, numbers: numbers{last: -1}}
 	defer func() {
 		if err != nil {
 			_ = s.Close()
@@ -83,32 +91,24 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	if s.db, err = sql.Open("sqlite", dsn(path, o.VFS,
+	writer := dsn(path, o.VFS,
 		"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "secure_delete(ON)",
-		"temp_store(MEMORY)", "cache_size(-65536)", "wal_autocheckpoint(4000)")); err != nil {
+		"temp_store(MEMORY)", "cache_size(-8192)", "wal_autocheckpoint(4000)")
+	if err := prepareFile(ctx, writer, o); err != nil {
 		return nil, err
 	}
-	s.db.SetMaxOpenConns(1)
-	if !o.SkipCheck {
-		if err := check(ctx, s.db); err != nil {
-			return nil, err
-		}
-	}
-	if err := migrate(ctx, s.db); err != nil {
+	connector, err := sqlite.NewConnector(writer)
+	if err != nil {
 		return nil, err
 	}
-	if o.FirstNumber > 1 {
-		if _, err := s.db.ExecContext(ctx, `UPDATE number SET last = ? WHERE last = 0`, o.FirstNumber-1); err != nil {
-			return nil, err
-		}
-	}
-	if s.conn, err = s.db.Conn(ctx); err != nil {
+	conn, err := connector.Connect(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.durable(ctx); err != nil {
+	s.tx = newTx(conn)
+	if err := s.durable(); err != nil {
 		return nil, err
 	}
-	s.tx = newTx(s.conn)
 	if s.readers, err = sql.Open("sqlite", dsn(path, o.VFS, "busy_timeout(2000)", "query_only(ON)", "temp_store(MEMORY)")); err != nil {
 		return nil, err
 	}
@@ -120,19 +120,40 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
+// prepareFile checks the file and brings it to the schema of this version.
+func prepareFile(ctx context.Context, dsn string, o Options) error {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if !o.SkipCheck {
+		if err := check(ctx, db); err != nil {
+			return err
+		}
+	}
+	if err := migrate(ctx, db); err != nil {
+		return err
+	}
+	if o.FirstNumber > 1 {
+		_, err = db.ExecContext(ctx, `UPDATE number SET last = ? WHERE last = 0`, o.FirstNumber-1)
+	}
+	return err
+}
+
 // durable asserts that a commit is on the disk when it returns, and that what
 // is deleted is overwritten.
-func (s *Store) durable(ctx context.Context) error {
+func (s *Store) durable() error {
 	var journal string
-	var synchronous, secure int
-	if err := s.conn.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&journal); err != nil {
-		return err
-	}
-	if err := s.conn.QueryRowContext(ctx, `PRAGMA synchronous`).Scan(&synchronous); err != nil {
-		return err
-	}
-	if err := s.conn.QueryRowContext(ctx, `PRAGMA secure_delete`).Scan(&secure); err != nil {
-		return err
+	var synchronous, secure int64
+	for _, p := range []struct {
+		q    string
+		dest any
+	}{{`PRAGMA journal_mode`, &journal}, {`PRAGMA synchronous`, &synchronous}, {`PRAGMA secure_delete`, &secure}} {
+		if err := s.tx.query(p.q, nil, p.dest); err != nil {
+			return err
+		}
 	}
 	if journal != "wal" || synchronous < 2 || secure != 1 {
 		return fmt.Errorf("the file cannot be written safely here: journal_mode %s, synchronous %d, secure_delete %d", journal, synchronous, secure)
@@ -143,24 +164,22 @@ func (s *Store) durable(ctx context.Context) error {
 // Close lets the writes that were begun end, folds the log into the file and
 // gives the file back. A second call does nothing.
 func (s *Store) Close() error {
+	var errs []error
+	if s.tx.conn != nil {
+		errs = append(errs, s.giveBack())
+	}
 	if !s.queue.close() {
 		return nil
 	}
-	var errs []error
 	if s.readers != nil {
 		errs = append(errs, s.readers.Close())
 	}
-	for _, st := range s.tx.prepared {
-		errs = append(errs, st.Close())
-	}
-	if s.conn != nil {
-		if _, err := s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
-			errs = append(errs, failed(err))
+	if s.tx.conn != nil {
+		var busy int64
+		if err := s.tx.query(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy); err != nil {
+			errs = append(errs, err)
 		}
-		errs = append(errs, s.conn.Close())
-	}
-	if s.db != nil {
-		errs = append(errs, s.db.Close())
+		errs = append(errs, s.tx.close())
 	}
 	errs = append(errs, s.lock.Close())
 	return errors.Join(errs...)
@@ -171,9 +190,9 @@ func (s *Store) Close() error {
 // readers hold on to the log.
 func (s *Store) Checkpoint(ctx context.Context) error {
 	return s.queue.alone(ctx, func() error {
-		var busy, log, moved int
-		if err := s.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved); err != nil {
-			return failed(err)
+		var busy int64
+		if err := s.tx.query(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy); err != nil {
+			return err
 		}
 		if busy != 0 {
 			return fmt.Errorf("%w: a reader holds on to the log", protocol.ErrUnavailable)
@@ -192,14 +211,6 @@ func (s *Store) PutWorkspace(ctx context.Context, w protocol.Workspace) error {
 		_, err := x.exec(`INSERT INTO workspace (id, doc) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`, w.ID, string(raw))
 		return err
 	})
-}
-
-// Allot gives the next n numbers.
-func (s *Store) Allot(ctx context.Context, n int) (first int64, err error) {
-	err = s.write(ctx, func(x *tx) error {
-		return x.query(`UPDATE number SET last = last + ? RETURNING last - ?1 + 1`, []any{n}, &first)
-	})
-	return first, err
 }
 
 // nanos is a time as a column orders it. What is too far away for it, as a

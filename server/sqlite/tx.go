@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
@@ -12,13 +14,19 @@ import (
 // file. It may remember, since nobody else writes; what a write that was
 // refused has touched is read anew.
 type tx struct {
-	conn     *sql.Conn
-	prepared map[string]*sql.Stmt
+	conn     driver.Conn
+	prepared map[string]driver.Stmt
+	args     []driver.NamedValue
+
+	careful bool // writes have savepoints
+	wrote   bool // since the write that is going on began
 
 	tasks    map[string]known
 	balances map[protocol.Account]protocol.Balance
-	grants   map[string]bool // ids of grants that are there
-	touched  []func()        // by the write that is going on; each forgets one thing
+	moved    map[protocol.Account]bool // balances that are not written yet
+	grants   map[string]bool           // ids of grants that are there
+	seq      int64                     // of the last task; 0: not known
+	touched  []func()                  // by the write that is going on; each forgets one thing
 }
 
 // known is a task with its row.
@@ -27,9 +35,18 @@ type known struct {
 	seq  int64
 }
 
-func newTx(conn *sql.Conn) tx {
-	return tx{conn: conn, prepared: map[string]*sql.Stmt{}, tasks: map[string]known{},
-		balances: map[protocol.Account]protocol.Balance{}, grants: map[string]bool{}}
+func newTx(conn driver.Conn) tx {
+	return tx{conn: conn, prepared: map[string]driver.Stmt{}, tasks: map[string]known{},
+		balances: map[protocol.Account]protocol.Balance{}, moved: map[protocol.Account]bool{}, grants: map[string]bool{}}
+}
+
+// close ends the writer's connection.
+func (x *tx) close() error {
+	var errs []error
+	for _, st := range x.prepared {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(append(errs, x.conn.Close())...)
 }
 
 // maxRemembered bounds each map.
@@ -54,14 +71,29 @@ func (x *tx) keep(t *protocol.Task, seq int64) {
 	x.touched = append(x.touched, func() { delete(x.tasks, id) })
 }
 
-func (x *tx) drop(id string) { delete(x.tasks, id) }
+// move remembers what an account holds now; it is written by flush.
+func (x *tx) move(b protocol.Balance) {
+	x.balances[b.Account], x.moved[b.Account] = b, true
+	x.touched = append(x.touched, func() { delete(x.balances, b.Account); delete(x.moved, b.Account) })
+}
 
-func (x *tx) remember(b protocol.Balance) {
-	if len(x.balances) >= maxRemembered {
-		clear(x.balances)
+// flush writes each account that was moved once, however many writes moved it.
+func (x *tx) flush() error {
+	for a := range x.moved {
+		b := x.balances[a]
+		if _, err := x.exec(`INSERT INTO balance (workspace, unit, period, granted, available, reserved, spent) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (workspace, unit, period) DO UPDATE SET
+			granted = excluded.granted, available = excluded.available, reserved = excluded.reserved, spent = excluded.spent`,
+			a.Workspace, string(a.Unit), a.Period, b.Granted, b.Available, b.Reserved, b.Spent); err != nil {
+			return err
+		}
 	}
-	x.balances[b.Account] = b
-	x.touched = append(x.touched, func() { delete(x.balances, b.Account) })
+	clear(x.moved)
+	if len(x.balances) >= maxRemembered || len(x.grants) >= maxRemembered {
+		clear(x.balances)
+		clear(x.grants)
+	}
+	return nil
 }
 
 // undo forgets what was touched since.
@@ -71,56 +103,189 @@ func (x *tx) undo(since int) {
 	}
 	x.touched = x.touched[:since]
 	clear(x.grants)
+	x.seq = 0
 }
 
 // forget drops everything: the transaction is given up.
 func (x *tx) forget() {
 	clear(x.tasks)
 	clear(x.balances)
+	clear(x.moved)
 	clear(x.grants)
-	x.touched = x.touched[:0]
+	x.touched, x.seq = x.touched[:0], 0
 }
 
-// Statements run without a context of their own: a write that was begun is
-// finished.
+// errRedo: a write was refused after it had written something, and nothing can
+// take back that alone. The group is written again, with savepoints.
+var errRedo = errors.New("sqlite: the group has to be written with savepoints")
 
-func (x *tx) statement(q string) (*sql.Stmt, error) {
+// one runs a write, or a part of one, that may be refused without the others.
+func (x *tx) one(f func(*tx) error) error {
+	before := len(x.touched)
+	if !x.careful {
+		x.wrote = false
+		err := f(x)
+		if err != nil && x.wrote {
+			return fmt.Errorf("%w: %w", errRedo, err)
+		}
+		return err
+	}
+	// A savepoint inside this one serves its part alone.
+	if err := x.plain("SAVEPOINT one"); err != nil {
+		return failed(err)
+	}
+	err := f(x)
+	if err == nil {
+		err = x.flush()
+	}
+	if err != nil {
+		x.undo(before)
+		if errors.Is(err, protocol.ErrUnavailable) {
+			return err
+		}
+		if rerr := x.plain("ROLLBACK TO one"); rerr != nil {
+			return failed(rerr)
+		}
+	}
+	if rerr := x.plain("RELEASE one"); rerr != nil {
+		return failed(rerr)
+	}
+	return err
+}
+
+// Statements go to the driver itself: what database/sql does in between is a
+// tenth of what a write costs. They run without a context of their own, since a
+// write that was begun is finished.
+
+func (x *tx) statement(q string) (driver.Stmt, error) {
 	if st := x.prepared[q]; st != nil {
 		return st, nil
 	}
-	st, err := x.conn.PrepareContext(context.Background(), q)
+	st, err := x.conn.Prepare(q)
 	if err == nil {
 		x.prepared[q] = st
 	}
 	return st, err
 }
 
+// values are arguments as the driver takes them; they are good until the next
+// call.
+func (x *tx) values(args []any) []driver.NamedValue {
+	x.args = x.args[:0]
+	for i, a := range args {
+		switch v := a.(type) {
+		case int:
+			a = int64(v)
+		case nil, int64, string, []byte, bool:
+		default:
+			panic(fmt.Sprintf("sqlite: an argument of type %T", a))
+		}
+		x.args = append(x.args, driver.NamedValue{Ordinal: i + 1, Value: a})
+	}
+	return x.args
+}
+
 func (x *tx) plain(q string) error {
 	st, err := x.statement(q)
 	if err == nil {
-		_, err = st.ExecContext(context.Background())
+		_, err = st.(driver.StmtExecContext).ExecContext(context.Background(), nil)
 	}
 	return err
 }
 
-func (x *tx) exec(q string, args ...any) (sql.Result, error) {
+// exec gives how many rows were changed.
+func (x *tx) exec(q string, args ...any) (int64, error) {
 	st, err := x.statement(q)
 	if err != nil {
-		return nil, failed(err)
+		return 0, failed(err)
 	}
-	res, err := st.ExecContext(context.Background(), args...)
-	return res, failed(err)
+	res, err := st.(driver.StmtExecContext).ExecContext(context.Background(), x.values(args))
+	if err != nil {
+		// SQLite takes back what a refused statement had done.
+		return 0, failed(err)
+	}
+	n, err := res.RowsAffected()
+	x.wrote = x.wrote || n > 0
+	return n, err
 }
 
 // query reads one row; protocol.ErrNotFound when there is none.
 func (x *tx) query(q string, args []any, dest ...any) error {
+	found := false
+	err := x.rows(q, args, func(row []driver.Value) error {
+		if found {
+			return nil
+		}
+		found = true
+		for i, d := range dest {
+			if err := assign(d, row[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = protocol.ErrNotFound
+	}
+	return err
+}
+
+// rows calls each for every row.
+func (x *tx) rows(q string, args []any, each func([]driver.Value) error) (err error) {
 	st, err := x.statement(q)
 	if err != nil {
 		return failed(err)
 	}
-	err = st.QueryRowContext(context.Background(), args...).Scan(dest...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return protocol.ErrNotFound
+	rows, err := st.(driver.StmtQueryContext).QueryContext(context.Background(), x.values(args))
+	if err != nil {
+		return failed(err)
 	}
-	return failed(err)
+	defer func() { err = errors.Join(err, failed(rows.Close())) }()
+	row := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(row); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return failed(err)
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+}
+
+// assign puts a column where it belongs.
+func assign(dest any, v driver.Value) error {
+	switch d := dest.(type) {
+	case *int64:
+		n, ok := v.(int64)
+		if ok {
+			*d = n
+			return nil
+		}
+	case *bool:
+		if n, ok := v.(int64); ok {
+			*d = n != 0
+			return nil
+		}
+	case *string:
+		if s, ok := v.(string); ok {
+			*d = s
+			return nil
+		}
+	case *[]byte:
+		switch s := v.(type) {
+		case string:
+			*d = []byte(s)
+			return nil
+		case []byte:
+			*d = append([]byte(nil), s...)
+			return nil
+		case nil:
+			*d = nil
+			return nil
+		}
+	}
+	return fmt.Errorf("sqlite: a column of type %T does not fit %T", v, dest)
 }

@@ -109,7 +109,7 @@ func TestTheConfigurationIsPrintedWithoutSecrets(t *testing.T) {
 	}
 	var out bytes.Buffer
 	announce(slog.New(slog.NewTextHandler(&out, nil)), flags)
-	if s := out.String(); strings.Contains(s, "hunter") || !strings.Contains(s, "postgres://app:xxxxx@db.example/memwrite") || !strings.Contains(s, "runners=8") {
+	if s := out.String(); strings.Contains(s, "hunter") || !strings.Contains(s, "postgres://app:xxxxx@db.example/memwrite") || !strings.Contains(s, "runners=16") {
 		t.Errorf("prints %s", s)
 	}
 	for _, v := range []string{"host=db password=hunter2", "hunter2"} {

@@ -67,7 +67,7 @@ func (c *config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&c.grace, "grace", 25*time.Second, "how long requests and tasks that are under way may take to end when the server stops")
 	f.DurationVar(&c.checkpoint, "checkpoint-every", time.Minute, "how often SQLite's log is folded into its file and emptied")
-	f.IntVar(&c.limits.Runners, "runners", 8, "tasks that run at once")
+	f.IntVar(&c.limits.Runners, "runners", 16, "tasks that run at once")
 	f.IntVar(&c.limits.MaxAttempts, "max-attempts", 5, "attempts of a task before it is FAILED")
 	f.DurationVar(&c.limits.Lease, "lease", 30*time.Second, "how long a runner holds a task without a heartbeat")
 	f.DurationVar(&c.limits.Heartbeat, "heartbeat", 10*time.Second, "how often a runner extends its lease")

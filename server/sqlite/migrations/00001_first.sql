@@ -27,7 +27,7 @@ CREATE INDEX task_list ON task (workspace, kind, state, created, id);
 
 CREATE TABLE identity (
     hash    BLOB PRIMARY KEY,
-    task    INTEGER NOT NULL REFERENCES task (seq),
+    task    INTEGER NOT NULL, -- task.seq; written before the task, so no reference
     expires INTEGER -- NULL: never
 ) STRICT, WITHOUT ROWID;
 
