@@ -120,6 +120,7 @@ REPORTED ?= bench outage waiting bench-store e2e
 bench-report: ## run the benchmarks and write docs/benchmarks.md with their figures and plots (half an hour)
 	@dir=$$(mktemp -d); for t in $(REPORTED); do echo "-- $$t"; $(MAKE) --no-print-directory $$t | tee $$dir/$$t.txt; done; \
 	cd bench/report && GOWORK=off go run . -out ../../docs $$dir/*.txt
+
 .PHONY: bench-store
 bench-store: ## what the durable stores do beside peers, with a million tasks waiting
 	@cd bench && GOWORK=off go test . -run 'Figures$$' -count=1 -v -rounds 5 -full -timeout 30m | grep -E '^(figure|ok|FAIL|panic)|_test.go'
