@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -154,6 +153,10 @@ func (o *object) text(field string, max int) (string, bool) {
 		o.fail(field, "type", "must be a string")
 		return "", false
 	}
+	if halfPair(raw, s) {
+		o.fail(field, "value", "must not hold half of a surrogate pair")
+		return "", false
+	}
 	if max > 0 && utf8.RuneCountInString(s) > max {
 		o.fail(field, "length", "must be at most %d characters", max)
 		return "", false
@@ -169,7 +172,8 @@ func textOf(raw json.RawMessage) (s string, ok bool) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), true // as most are
 	}
-	return s, json.Unmarshal(raw, &s) == nil
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil
 }
 
 // required is text that must be there.
@@ -256,7 +260,7 @@ func (o *object) texts(field string, max int) []string {
 	out := make([]string, 0, len(items))
 	for _, raw := range items {
 		s, ok := textOf(raw)
-		if !ok {
+		if !ok || halfPair(raw, s) {
 			o.fail(field, "type", "must be an array of strings")
 			return nil
 		}
@@ -293,12 +297,3 @@ func (o *object) child(field string, i int, raw json.RawMessage) (*object, bool)
 func (o *object) problems() []issue { return *o.issues }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// utf16Len is a string's length as a JavaScript service counts it.
-func utf16Len(s string) int {
-	n := 0
-	for _, r := range s {
-		n += max(utf16.RuneLen(r), 1)
-	}
-	return n
-}

@@ -15,9 +15,23 @@ func (s *Service) memoryScope(c call, endUser string, project, tenant *string) (
 	if blank(endUser) {
 		return Scope{}, fail(http.StatusBadRequest, "MISSING_END_USER_ID", "X-End-User-ID is required")
 	}
+	if f := readable("X-End-User-ID", endUser); f != nil {
+		return Scope{}, f
+	}
 	scope, f := s.tenantScope(c, project, tenant)
 	scope.User = endUser
 	return scope, f
+}
+
+// readable refuses a name that is not UTF-8: no JSON can carry it, so it would
+// come back as another one, which may be somebody else's.
+func readable(field, v string) *failure {
+	if utf8.ValidString(v) {
+		return nil
+	}
+	f := fail(http.StatusUnprocessableEntity, "VALIDATION_ERROR", field+" must be UTF-8")
+	f.Details = []issue{{Field: field, Type: "value", Message: "must be UTF-8"}}
+	return f
 }
 
 // tenantScope is the tenant and project of a MemorySync call. An empty project
@@ -91,6 +105,9 @@ func queryScope(user, agent, run *string) (Scope, *failure) {
 			continue
 		}
 		*to = strings.TrimSpace(*from)
+		if !utf8.ValidString(*to) {
+			return scope, fail(http.StatusBadRequest, "INVALID_REQUEST", "a scope id must be UTF-8")
+		}
 		if utf8.RuneCountInString(*to) > maxScopeID {
 			return scope, fail(http.StatusBadRequest, "INVALID_REQUEST", "a scope id is at most 512 characters")
 		}

@@ -132,7 +132,11 @@ var _ server.ServerInterface = (*Service)(nil)
 
 // wireOf tells the services apart by path; they share no path.
 func wireOf(path string) wire {
-	for _, p := range []string{"/v1/memories", "/v1/events", "/v1/operations", "/v1/health", "/v1/usage"} {
+	for _, p := range []string{
+		"/v1/memories", "/v1/events", "/v1/operations", "/v1/health", "/v1/usage",
+		// Those that are not served here are not the other service's either.
+		"/v1/entities", "/v1/documents", "/v1/document-uploads", "/v1/exports", "/v1/imports", "/v1/beliefs", "/v1/profile", "/v1/openapi.json",
+	} {
 		if path == p || strings.HasPrefix(path, p+"/") {
 			return fishMem
 		}

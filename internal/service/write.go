@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"time"
+	"unicode/utf8"
 
 	"github.com/memwrite/memwrite-go/internal/api"
 )
@@ -161,7 +162,7 @@ func idempotencyKey(header *string, required bool) (string, *failure) {
 		return "", nil
 	}
 	key := trimmed(*header)
-	if key == "" || utf16Len(key) > maxKey {
+	if key == "" || utf16Len(key) > maxKey || !utf8.ValidString(key) {
 		return "", fail(http.StatusBadRequest, "INVALID_IDEMPOTENCY_KEY", "an Idempotency-Key is 1 to 200 characters")
 	}
 	return key, nil
