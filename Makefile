@@ -29,7 +29,7 @@ modules: ## each module on its own, without the workspace: tidy, vet, tests
 .PHONY: lint
 lint: ## formatting, vet, linters, and who may import whom
 	@command -v golangci-lint >/dev/null || { echo "go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)"; exit 1; }
-	@for m in $(MODULES) ./bench/report; do echo "-- $$m"; (cd $$m && golangci-lint run --allow-parallel-runners --config "$(CURDIR)/.golangci.yml" ./...); done
+	@for m in $(MODULES) ./bench/report; do echo "-- $$m"; (cd $$m && GOWORK=off golangci-lint run --allow-parallel-runners --config "$(CURDIR)/.golangci.yml" ./...); done
 
 .PHONY: generate
 generate: ## regenerate internal/api from openapi.yaml

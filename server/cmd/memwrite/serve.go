@@ -47,6 +47,7 @@ type config struct {
 	inspect     bool
 	inspectKey  string
 	metrics     bool
+	otlp        string
 	hook        webhook.Target
 }
 
@@ -82,6 +83,7 @@ func (c *config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.inspectKey, "inspector-token", "", "password that lets browsers elsewhere see the inspector")
 	f.StringVar(&c.hook.URL, "webhook-url", "", "tell this `URL` of every inferred write that SUCCEEDED; workspaces may name their own in the file of keys")
 	f.StringVar(&c.hook.Secret, "webhook-secret", "", "what those messages are signed with")
+	f.StringVar(&c.otlp, "otlp-endpoint", "", "send the runs of traced writes to this `URL` of an OpenTelemetry collector, such as http://127.0.0.1:4318/v1/traces")
 	f.BoolVar(&c.metrics, "metrics", false, "serve /metrics for Prometheus, without a key")
 }
 
@@ -96,6 +98,9 @@ func (c *config) check() error {
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && c.tlsCert == "" && !c.plaintext {
 		return fmt.Errorf("--listen %s is reached from other machines, and keys would travel in the clear: give --tls-cert and --tls-key, or --allow-plaintext behind a proxy that has TLS", c.listen)
+	}
+	if err := checkTraces(c.otlp); err != nil {
+		return err
 	}
 	l := c.limits
 	for name, d := range map[string]time.Duration{"lease": l.Lease, "heartbeat": l.Heartbeat, "repair-every": l.RepairEvery, "backoff": l.BackOff.Base,
@@ -189,10 +194,16 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 			hooks[w.ID] = c.hook
 		}
 	}
+	observe, stopTraces, err := traces(ctx, c.otlp, log)
+	if err != nil {
+		_ = l.Close()
+		return errors.Join(err, db.store.Close())
+	}
+	defer stopTraces()
 	node, err := server.New(ctx, server.Options{
 		Store: db.store, Wakeups: db.wakeups, Keys: who.keys, Workspaces: who.workspaces,
 		Limits: c.limits, Service: c.service, Log: log, CheckpointEvery: c.checkpoint,
-		Inspect: c.inspect, InspectorToken: c.inspectKey, Metrics: c.metrics, Webhooks: hooks,
+		Inspect: c.inspect, InspectorToken: c.inspectKey, Metrics: c.metrics, Webhooks: hooks, Observe: observe,
 	})
 	if err != nil {
 		_ = l.Close()
