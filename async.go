@@ -115,10 +115,27 @@ func (c *Client) AddAndWait(ctx context.Context, req InferRequest, opts ...WaitO
 	}
 	ev, err := c.wait(ctx, op, *receipt, opts)
 	var e *Error
-	if errors.As(err, &e) && e.Receipt == nil {
-		e.Receipt = receipt
+	if errors.As(err, &e) {
+		if e.Receipt == nil {
+			e.Receipt = receipt
+		}
+		if e.Event != nil { // whose words may quote what was sent
+			c.fishMem.quietEvent(e.Event, req.texts()...)
+			if e.Kind == KindEventFailed {
+				e.Code = clip(oneLine(e.Event.ErrorCode), 100)
+			}
+		}
 	}
 	return ev, err
+}
+
+// texts are what a service may quote.
+func (r *InferRequest) texts() []string {
+	all := []string{r.Content}
+	for _, m := range r.Messages {
+		all = append(all, m.Content)
+	}
+	return all
 }
 
 func inferRequest(svc *service, op string, req InferRequest, infer bool) (request, error) {

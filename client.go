@@ -95,7 +95,7 @@ func (c *Client) connect(name, option, header, prefix string, e endpoint, s sett
 	}
 	cfg := transport.Config{
 		BaseURL: e.base, HTTPClient: s.httpClient, Scheduler: c.sched, Policy: s.retry.transport(),
-		Classify: func(a *transport.Answer) transport.Decision { return svc.classify(a, nil) },
+		Classify: func(a *transport.Answer) transport.Decision { return svc.classify(a, nil, nil) },
 		Header: http.Header{
 			http.CanonicalHeaderKey(header): {prefix + e.key}, "Accept": jsonType, "User-Agent": {ua},
 		},

@@ -106,6 +106,7 @@ func (c *Client) event(ctx context.Context, op, id, prefer string) (*Event, answ
 	if err != nil {
 		return nil, answer{}, err
 	}
+	svc.quietEvent(ev)
 	return ev, a, nil
 }
 
@@ -168,6 +169,9 @@ func (c *Client) eventPage(ctx context.Context, op string, f EventFilter, cursor
 	r.form = decoded(&page, "the answer is not a page of events", func() bool { return page.Results != nil })
 	if _, err := svc.do(ctx, r); err != nil {
 		return nil, "", err
+	}
+	for i := range *page.Results {
+		svc.quietEvent(&(*page.Results)[i])
 	}
 	return *page.Results, page.Next, nil
 }

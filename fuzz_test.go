@@ -28,7 +28,7 @@ func FuzzErrorBody(f *testing.F) {
 	svc := &service{key: "secret-key", sched: sched.Real()}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		a := &transport.Answer{Status: status, Header: http.Header{}, Body: body}
-		d := svc.classify(a, nil)
+		d := svc.classify(a, nil, nil)
 		if d.Class == transport.Success && (status < 200 || status > 299 || !json.Valid(body)) {
 			t.Fatalf("status %d body %q is a success", status, body)
 		}
@@ -36,7 +36,7 @@ func FuzzErrorBody(f *testing.F) {
 			t.Fatalf("hint %v", d.Hint)
 		}
 		var got addAnswer
-		shaped := svc.classify(a, decoded(&got, "lacks", func() bool { return got.ID != nil || got.MemoryID != nil || got.Status != "" }))
+		shaped := svc.classify(a, decoded(&got, "lacks", func() bool { return got.ID != nil || got.MemoryID != nil || got.Status != "" }), nil)
 		if shaped.Class == transport.Success && d.Class != transport.Success {
 			t.Fatalf("status %d body %q is a success by its shape alone", status, body)
 		}

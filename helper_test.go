@@ -1,6 +1,7 @@
 package memwrite_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -46,6 +47,7 @@ func listen(t *testing.T, h func(n int, w http.ResponseWriter, r *http.Request))
 		l.reqs = append(l.reqs, seen{r.Method, r.URL.Path, r.Header.Clone(), string(b)})
 		n := len(l.reqs)
 		l.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(b)) // for a handler that wants it again
 		h(n, w, r)
 	}))
 	t.Cleanup(l.Close)

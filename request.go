@@ -74,7 +74,7 @@ func (c *Client) forFishMem(op string) (*service, error) {
 }
 
 // classify gives the try loop the meaning of an answer.
-func (s *service) classify(a *transport.Answer, f form) transport.Decision {
+func (s *service) classify(a *transport.Answer, f form, texts []string) transport.Decision {
 	if f != nil && isWhole(a) && !turnFailed(a) {
 		if f(a.Body) == "" {
 			return transport.Decision{Class: transport.Success}
@@ -86,15 +86,18 @@ func (s *service) classify(a *transport.Answer, f form) transport.Decision {
 		}
 	}
 	j := judge(a, s.sched.Now())
+	if clean := scrubber(append([]string{s.key}, texts...)); clean.clean(j.reason) != j.reason {
+		j.reason = reasonOf(a.Status, "") // a code that repeats what was sent
+	}
 	return transport.Decision{Class: j.class, Reason: j.reason, Hint: j.hint, HasHint: j.hasHint}
 }
 
 // do sends r and gives its good answer, decoded by its form, or an *Error.
 func (s *service) do(ctx context.Context, r request) (answer, error) {
-	f := r.form
+	f, texts := r.form, r.texts
 	call := transport.Call{
 		Op: r.op, Method: http.MethodPost, URL: r.to, Header: r.header, Body: r.body, Safe: r.safe, TryTimeout: r.timeout,
-		Classify: func(a *transport.Answer) transport.Decision { return s.classify(a, f) },
+		Classify: func(a *transport.Answer) transport.Decision { return s.classify(a, f, texts) },
 	}
 	if r.http != nil {
 		call.Method, call.URL, call.Header = r.http.Method, r.http.URL, r.http.Header
@@ -108,7 +111,7 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 func (s *service) try(ctx context.Context, r request, call transport.Call) (answer, error) {
 	res, err := s.tries.Do(ctx, call)
 	if err != nil {
-		return answer{}, s.failed(r, err)
+		return answer{}, s.failed(ctx, r, err)
 	}
 	return answer{res.Answer, res.Tries}, nil
 }
@@ -130,16 +133,19 @@ func (s *service) doObserved(ctx context.Context, r request, call transport.Call
 }
 
 // failed turns the try loop's failure into the Error a caller reads.
-func (s *service) failed(r request, err error) *Error {
+func (s *service) failed(ctx context.Context, r request, err error) *Error {
 	e := &Error{Op: r.op, Identity: r.identity, Kind: KindUnknown}
 	var f *transport.Failure
 	if !errors.As(err, &f) {
-		e.causes = []error{withoutURL(err)}
+		e.causes = []error{s.quiet(r, err)}
 		return e
 	}
 	e.Tries = f.Tries
 	if f.Cause != nil {
-		e.causes = []error{withoutURL(f.Cause)}
+		e.causes = []error{f.Cause}
+		if ctx.Err() == nil || !errors.Is(f.Cause, context.Cause(ctx)) { // the caller's words are the caller's
+			e.causes[0] = s.quiet(r, f.Cause)
+		}
 	}
 	if f.Answer != nil {
 		s.fill(e, r, f.Answer)
@@ -173,15 +179,15 @@ func (s *service) failed(r request, err error) *Error {
 // fill copies what an answer says into e, without secrets and within bounds.
 func (s *service) fill(e *Error, r request, a *transport.Answer) {
 	j := judge(a, s.sched.Now())
-	clean := append(scrubber{s.key}, r.texts...)
+	clean := s.scrubber(r)
 	e.Status, e.Kind = a.Status, j.kind
 	e.Code = clip(oneLine(clean.clean(j.code)), 100)
 	e.Message = clip(oneLine(clean.clean(j.message)), maxMessage)
-	e.RequestID = j.requestID
+	e.RequestID = clean.clean(j.requestID)
 	e.RetryAfter = j.hint
 	e.Details = clean.cleanJSON(j.details)
 	e.Snippet = clip(clean.clean(string(a.Body)), maxSnippet)
-	e.Target = a.Redirect
+	e.Target = clean.clean(a.Redirect)
 }
 
 // unlike is an answer of the operation's shape that says it did not do it.
@@ -190,13 +196,4 @@ func (s *service) unlike(r request, a answer, kind Kind, why string) *Error {
 	s.fill(e, r, a.Answer)
 	e.Kind, e.Message = kind, why
 	return e
-}
-
-// withoutURL drops the address from net/http's errors: it names end users.
-func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
