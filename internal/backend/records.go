@@ -115,9 +115,10 @@ func forget(ctx context.Context, e *engine.Engine, workspace string, ids []strin
 	return deleted, nil
 }
 
-// Usage sums the ledger of a workspace.
+// Usage sums the ledger of a workspace. All of it comes from one read: a balance
+// from one moment beside the rows of another would show what never was.
 func (b *Backend) Usage(ctx context.Context, workspace string) (service.Usage, error) {
-	balances, err := b.engine.Load().Usage(ctx, workspace)
+	opened, err := b.engine.Load().Usage(ctx, workspace)
 	if err != nil {
 		return service.Usage{}, refusal(err)
 	}
@@ -126,18 +127,10 @@ func (b *Backend) Usage(ctx context.Context, workspace string) (service.Usage, e
 		return service.Usage{}, refusal(err)
 	}
 	out := service.Usage{Balanced: true}
-	for _, balance := range balances {
-		a := service.Account{
-			Limited: balance.Granted < protocol.Unlimited, Granted: balance.Granted, Available: balance.Available,
-			Reserved: balance.Reserved, Settled: balance.Spent,
-		}
-		for _, e := range entries {
-			if e.Kind == protocol.Release && e.Account == balance.Account {
-				a.Released += e.Amount
-			}
-		}
-		out.Balanced = out.Balanced && balance.Granted == balance.Available+balance.Reserved+balance.Spent
-		if balance.Account.Unit == protocol.Adds {
+	for _, o := range opened {
+		a, balanced := accountOf(o, entries)
+		out.Balanced = out.Balanced && balanced
+		if o.Account.Unit == protocol.Adds {
 			now := b.sched.Now().UTC()
 			a.ResetsAt = time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC)
 			out.Adds = a
@@ -146,6 +139,35 @@ func (b *Backend) Usage(ctx context.Context, workspace string) (service.Usage, e
 		}
 	}
 	return out, nil
+}
+
+// accountOf adds up the rows of an account, in whatever order they come; one
+// without rows is as it was opened. It is balanced when no side is negative and
+// no reservation ended twice.
+func accountOf(opened protocol.Balance, entries []protocol.Entry) (service.Account, bool) {
+	sums := map[protocol.EntryKind]int64{}
+	ended := map[string]bool{}
+	once := true
+	for _, e := range entries {
+		if e.Account != opened.Account {
+			continue
+		}
+		sums[e.Kind] += e.Amount
+		if e.Of != "" {
+			once = once && !ended[e.Of]
+			ended[e.Of] = true
+		}
+	}
+	if len(sums) == 0 {
+		sums[protocol.Grant] = opened.Granted
+	}
+	granted, settled, released := sums[protocol.Grant], sums[protocol.Settle], sums[protocol.Release]
+	reserved := sums[protocol.Reserve] - settled - released
+	a := service.Account{
+		Limited: granted < protocol.Unlimited, Granted: granted, Available: granted - reserved - settled,
+		Reserved: reserved, Settled: settled, Released: released,
+	}
+	return a, once && a.Available >= 0 && a.Reserved >= 0
 }
 
 // Backlog counts what waits and what is dead.
