@@ -3,6 +3,7 @@ module github.com/memwrite/memwrite-go/server
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/memwrite/memwrite-go v0.0.0
 	github.com/memwrite/memwrite-go/contrib/otelmemwrite v0.0.0
