@@ -163,6 +163,20 @@ func TestEveryOperationOfTheServer(t *testing.T) {
 	}
 }
 
+func TestTheOlderNameOfAQuery(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, mockserver.Run(t))
+	seed(t, c)
+	const ask = `{"query":"when are releases?"}`
+	old, now := c.want(c.do("POST", "/memory/retrieve", ask), 200, "").fields(), c.do("POST", "/memory/query", ask).fields()
+	if fmt.Sprint(old["memories"]) != fmt.Sprint(now["memories"]) {
+		t.Errorf("%v\n%v", old, now)
+	}
+	c.want(c.do("GET", "/memory/retrieve", ""), 422, "VALIDATION_ERROR") // as GET /memory/query: an id that is none
+	c.want(c.do("POST", "/memory/retrieve", ask, "X-API-Key", ""), 401, "API key missing")
+	c.want(c.do("POST", "/memory/retrieve", ask, "X-API-Key", c.srv.NewKey("default", "memorysync", "memory:add")), 403, "")
+}
+
 // Every operation of the contract can be asked for with the client.
 func TestEveryOperationOfTheClient(t *testing.T) {
 	t.Parallel()

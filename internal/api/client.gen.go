@@ -208,7 +208,8 @@ type ClientInterface interface {
 	// QueryMemoriesWithBody Find the memories of an end user by meaning
 	//
 	// A read; safe to repeat. `k` outside 1 to 50 is clamped. Over the monthly
-	// quota in its silent form the answer is 200 with no memories.
+	// quota in its silent form the answer is 200 with no memories. The
+	// service takes it under `/memory/retrieve` as well.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -218,7 +219,8 @@ type ClientInterface interface {
 	// QueryMemories Find the memories of an end user by meaning
 	//
 	// A read; safe to repeat. `k` outside 1 to 50 is clamped. Over the monthly
-	// quota in its silent form the answer is 200 with no memories.
+	// quota in its silent form the answer is 200 with no memories. The
+	// service takes it under `/memory/retrieve` as well.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -695,7 +697,8 @@ func (c *Client) ForgetMemories(ctx context.Context, params *ForgetMemoriesParam
 // QueryMemoriesWithBody Find the memories of an end user by meaning
 //
 // A read; safe to repeat. `k` outside 1 to 50 is clamped. Over the monthly
-// quota in its silent form the answer is 200 with no memories.
+// quota in its silent form the answer is 200 with no memories. The
+// service takes it under `/memory/retrieve` as well.
 //
 // Takes any type of body and a specified content type.
 //
@@ -715,7 +718,8 @@ func (c *Client) QueryMemoriesWithBody(ctx context.Context, params *QueryMemorie
 // QueryMemories Find the memories of an end user by meaning
 //
 // A read; safe to repeat. `k` outside 1 to 50 is clamped. Over the monthly
-// quota in its silent form the answer is 200 with no memories.
+// quota in its silent form the answer is 200 with no memories. The
+// service takes it under `/memory/retrieve` as well.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2744,7 +2748,8 @@ type ClientWithResponsesInterface interface {
 	// QueryMemoriesWithBodyWithResponse Find the memories of an end user by meaning
 	//
 	// A read; safe to repeat. `k` outside 1 to 50 is clamped. Over the monthly
-	// quota in its silent form the answer is 200 with no memories.
+	// quota in its silent form the answer is 200 with no memories. The
+	// service takes it under `/memory/retrieve` as well.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2754,7 +2759,8 @@ type ClientWithResponsesInterface interface {
 	// QueryMemoriesWithResponse Find the memories of an end user by meaning
 	//
 	// A read; safe to repeat. `k` outside 1 to 50 is clamped. Over the monthly
-	// quota in its silent form the answer is 200 with no memories.
+	// quota in its silent form the answer is 200 with no memories. The
+	// service takes it under `/memory/retrieve` as well.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7467,7 +7473,8 @@ func (c *ClientWithResponses) ForgetMemoriesWithResponse(ctx context.Context, pa
 // QueryMemoriesWithBodyWithResponse Find the memories of an end user by meaning
 //
 // A read; safe to repeat. `k` outside 1 to 50 is clamped. Over the monthly
-// quota in its silent form the answer is 200 with no memories.
+// quota in its silent form the answer is 200 with no memories. The
+// service takes it under `/memory/retrieve` as well.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7483,7 +7490,8 @@ func (c *ClientWithResponses) QueryMemoriesWithBodyWithResponse(ctx context.Cont
 // QueryMemoriesWithResponse Find the memories of an end user by meaning
 //
 // A read; safe to repeat. `k` outside 1 to 50 is clamped. Over the monthly
-// quota in its silent form the answer is 200 with no memories.
+// quota in its silent form the answer is 200 with no memories. The
+// service takes it under `/memory/retrieve` as well.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

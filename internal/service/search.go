@@ -131,7 +131,11 @@ func (s *Service) rank(ctx context.Context, workspace string, q search) (ranked,
 		s.sort(workspace, order, ranked)
 		return ranked, near, nil
 	}
-	ranked, err = s.backend.Records(ctx, workspace, q.scope, Page{})
+	var page Page
+	if all, ok := q.filter.(allOf); ok && len(all) == 0 && q.kind == "" && order == "recent" {
+		page.Limit = q.limit // the store has that order, and nothing will be dropped
+	}
+	ranked, err = s.backend.Records(ctx, workspace, q.scope, page)
 	if err != nil {
 		return nil, nil, err
 	}

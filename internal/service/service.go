@@ -162,6 +162,12 @@ func callOf(r *http.Request) call {
 // ServeHTTP checks in the order of the live services: rate limit, key,
 // permission, then the request itself.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/memory/retrieve" { // the older name of the same operation
+		to := *r.URL
+		to.Path, to.RawPath = "/memory/query", ""
+		r = r.WithContext(r.Context())
+		r.URL = &to
+	}
 	c := call{wire: wireOf(r.URL.Path), requestID: newRequestID(wireOf(r.URL.Path)), trace: traceparent(r.Header.Get("Traceparent"))}
 	h := w.Header()
 	h.Set(headerRequestID, c.requestID)
