@@ -1,7 +1,6 @@
 package mockserver
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -82,14 +81,7 @@ func (s *Server) inspected() []inspector.Request {
 			Seq: r.Seq, At: r.At, Method: r.Method, Path: r.Path, Hash: s.hashOf(r),
 			Status: r.Status, Fault: string(r.Fault), Dropped: r.Dropped,
 		}
-		switch id := r.Identity; {
-		case id.IdempotencyKey != "":
-			out[n].Identity = "Idempotency-Key"
-		case id.ClientRef != "":
-			out[n].Identity = "client_ref"
-		case id.Turn != "":
-			out[n].Identity = "replay key"
-		}
+		out[n].Identity = service.Sent(r.Identity).Kind()
 		if len(r.Body) > 0 {
 			out[n].Body = sha256.Sum256(r.Body)
 		}
@@ -100,15 +92,7 @@ func (s *Server) inspected() []inspector.Request {
 // hashOf is the identity of a request as its task keeps it, in the server's own
 // workspace and default project; zero without one.
 func (s *Server) hashOf(r Request) protocol.Hash {
-	switch id := r.Identity; {
-	case id.IdempotencyKey != "":
-		return protocol.CommandKey(s.Workspace, id.IdempotencyKey)
-	case id.ClientRef != "":
-		return protocol.ClientRef(s.Workspace, s.Workspace, service.DefaultProject, r.Header.Get("X-End-User-ID"), id.ClientRef)
-	case id.Turn != "":
-		return protocol.ReplayKey(s.Workspace, cmp.Or(id.TurnTenant, s.Workspace), id.TurnUser, id.TurnSpeaker, id.OccurredAt, id.Turn)
-	}
-	return protocol.Hash{}
+	return service.Sent(r.Identity).Hash(s.Workspace, r.Header.Get("X-End-User-ID"))
 }
 
 // controls lets the page do what Go code and the control API can.

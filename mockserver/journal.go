@@ -1,13 +1,13 @@
 package mockserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/memwrite/memwrite-go/internal/service"
 )
 
 // Identity is what makes a request recognisable when it is sent again. At most
@@ -154,23 +154,4 @@ func (j *journal) clear() {
 }
 
 // identify reads the identity off a request. A body that is no JSON has none.
-func identify(r *Request) Identity {
-	if key := strings.TrimSpace(r.Header.Get("Idempotency-Key")); key != "" {
-		return Identity{IdempotencyKey: key}
-	}
-	var b struct {
-		ClientRef  string `json:"client_ref"`
-		Tenant     string `json:"tenant_id"`
-		User       string `json:"user_id"`
-		Text       string `json:"text"`
-		Speaker    string `json:"speaker"`
-		OccurredAt string `json:"occurred_at"`
-	}
-	if len(r.Body) == 0 || json.Unmarshal(r.Body, &b) != nil {
-		return Identity{}
-	}
-	if strings.HasSuffix(r.Path, "/add_turn") {
-		return Identity{Turn: b.Text, TurnTenant: b.Tenant, TurnUser: b.User, TurnSpeaker: b.Speaker, OccurredAt: b.OccurredAt}
-	}
-	return Identity{ClientRef: b.ClientRef}
-}
+func identify(r *Request) Identity { return Identity(service.SentWith(r.Header, r.Path, r.Body)) }

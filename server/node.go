@@ -160,6 +160,8 @@ func (n *Node) Handler() http.Handler {
 	}
 	if n.inspect {
 		mux.Handle(inspector.Root, n.watch.inspector)
+		mux.Handle("/", n.watch.requests.Wrap(n.service))
+		return mux
 	}
 	mux.Handle("/", n.service)
 	return mux

@@ -9,6 +9,7 @@ import (
 	"github.com/memwrite/memwrite-go/internal/inspector"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/internal/service"
 	"github.com/memwrite/memwrite-go/server/metrics"
 )
 
@@ -28,6 +29,7 @@ type watch struct {
 	seen      *inspector.Watch
 	metrics   *metrics.Metrics
 	inspector *inspector.Inspector
+	requests  *inspector.Recorder
 }
 
 func newWatch(o Options) *watch {
@@ -40,10 +42,18 @@ func newWatch(o Options) *watch {
 		Now: o.Scheduler.Now, Streams: w.seen.Listeners,
 		Backlog: func(ctx context.Context) (metrics.Backlog, error) { return backlog(ctx, o.Store, names) },
 	})
+	home := ""
+	if len(names) > 0 {
+		home = names[0]
+	}
+	w.requests = &inspector.Recorder{Now: o.Scheduler.Now, Identify: func(r *http.Request, body []byte) (string, protocol.Hash) {
+		sent := service.SentWith(r.Header, r.URL.Path, body)
+		return sent.Kind(), sent.Hash(home, r.Header.Get("X-End-User-ID"))
+	}}
 	w.inspector = inspector.New(inspector.Config{
 		Store: func() protocol.Store { return o.Store }, Now: o.Scheduler.Now,
 		Workspaces: func() []string { return names },
-		Watch:      w.seen, Streams: sched.Real(),
+		Watch:      w.seen, Streams: sched.Real(), Requests: w.requests.Requests,
 		Allow: func(r *http.Request) bool { return mayInspect(r, o.InspectorToken) },
 	})
 	return w

@@ -144,6 +144,9 @@ func TestANodeIsWatched(t *testing.T) {
 	if status, page := fetch(t, url+"/_inspector/writes/"+e.ID); status != http.StatusOK || !strings.Contains(page, "reclaimed by") {
 		t.Errorf("the inspector answers %d", status)
 	}
+	if _, page := fetch(t, url+"/_inspector/requests"); !strings.Contains(page, "duplicate of 1") || !strings.Contains(page, "conflict of 1") || !strings.Contains(page, "POST /v1/memories") || strings.Contains(page, "Thursday") {
+		t.Errorf("the requests: %s", page)
+	}
 	if status, _ := fetch(t, url+"/_inspector/faults"); status != http.StatusNotFound {
 		t.Errorf("a server that is no test offers faults: %d", status)
 	}
