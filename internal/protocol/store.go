@@ -23,7 +23,7 @@ type Store interface {
 	// and applies what decide makes of each in the transaction that read it.
 	// decide is pure; false skips the task and looks at the next, however many
 	// were skipped before it. At most limit write sets are applied; the tasks
-	// come back as written. A task that another transaction is at is passed
+	// come back as written, each looked at once a call. A task that another transaction is at is passed
 	// over, and so is one whose write set is stopped as ErrInvariant: the error
 	// comes back beside the tasks that were written, and none of what it would
 	// have written is kept.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -21,9 +22,13 @@ type accepted struct {
 // proposal is an acceptance on its way.
 type proposal struct {
 	protocol.Acceptance
-	// takeover: a look found that the window of the identity's holder is over.
-	// The next one locks the identity before it judges.
-	takeover *bool
+	found *found
+}
+
+// found is what a former batch found out about a proposal.
+type found struct {
+	takeover bool // the window of the identity's holder is over: lock the identity before judging
+	unsure   bool // the connection was lost at the commit: the task may be there already
 }
 
 // Accept writes a command together with those of others that come at the same
@@ -37,7 +42,7 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 	if err := protocol.CheckTask(&a.Task); err != nil {
 		return protocol.Task{}, false, err
 	}
-	got, err := s.accepts.do(ctx, proposal{a, new(bool)})
+	got, err := s.accepts.do(ctx, proposal{a, new(found)})
 	return got.task, got.twin, err
 }
 
@@ -85,7 +90,14 @@ func recognised(holder *protocol.Task, a *protocol.Acceptance) bool {
 // acceptAll accepts those in one transaction. When the database refuses a row,
 // each is tried alone, so that the one it belongs to fails alone.
 func (s *Store) acceptAll(ctx context.Context, ps []proposal, which []int, out []result[accepted]) {
-	err := s.transact(ctx, func(ctx context.Context, t *tx) error { return s.acceptOnce(ctx, t, ps, which, out) })
+	once := func(ctx context.Context, t *tx) error { return s.acceptOnce(ctx, t, ps, which, out) }
+	err := s.transact(ctx, once)
+	for try := 0; try < tries && errors.Is(err, errOutcomeUnknown); try++ {
+		for _, i := range which {
+			ps[i].found.unsure = true
+		}
+		err = s.transact(ctx, once)
+	}
 	switch {
 	case err == nil:
 	case refused(err) && len(which) > 1:
@@ -106,13 +118,16 @@ func (s *Store) acceptAll(ctx context.Context, ps []proposal, which []int, out [
 // accounts; the second writes.
 func (s *Store) acceptOnce(ctx context.Context, t *tx, ps []proposal, which []int, out []result[accepted]) error {
 	var hashes, takeovers [][]byte
-	var ids, buried []string
+	var ids, buried, unsure []string
 	var sets [][]protocol.Entry
 	for _, i := range which {
 		out[i] = result[accepted]{}
+		if ps[i].found.unsure {
+			unsure = append(unsure, ps[i].Task.ID)
+		}
 		if h := ps[i].Task.Identity.Hash; !h.IsZero() {
 			hashes, ids = append(hashes, h[:]), append(ids, ps[i].Task.ID)
-			if *ps[i].takeover {
+			if ps[i].found.takeover {
 				takeovers = append(takeovers, h[:])
 			}
 		}
@@ -125,6 +140,7 @@ func (s *Store) acceptOnce(ctx context.Context, t *tx, ps []proposal, which []in
 	won := map[protocol.Hash]bool{}
 	twins := map[protocol.Hash]protocol.Task{}
 	records := map[string]protocol.Record{}
+	ours := map[string]protocol.Task{}
 	err := t.round(ctx, func(b *pgx.Batch) {
 		if len(hashes) > 0 {
 			b.Queue(`insert into identities (hash, task_id) select * from unnest($1::bytea[], $2::text[]) as u(hash, task) order by u.hash
@@ -148,6 +164,15 @@ func (s *Store) acceptOnce(ctx context.Context, t *tx, ps []proposal, which []in
 					})
 				})
 		}
+		if len(unsure) > 0 {
+			b.Queue(`select `+taskColumns+` from tasks t where t.id = any($1::text[])`, unsure).Query(func(rows pgx.Rows) error {
+				return each(rows, func(row pgx.CollectableRow) error {
+					task, err := scanTask(row)
+					ours[task.ID] = task
+					return err
+				})
+			})
+		}
 		queueRecordLocks(b, buried, records)
 		s.queueBooks(b, c.books)
 	})
@@ -155,6 +180,10 @@ func (s *Store) acceptOnce(ctx context.Context, t *tx, ps []proposal, which []in
 		return err
 	}
 	for _, i := range which {
+		if task, there := ours[ps[i].Task.ID]; there && ps[i].found.unsure {
+			out[i].out = accepted{task, false}
+			continue
+		}
 		judge(&ps[i], won, twins, records, c, &out[i])
 	}
 	if len(c.created) == 0 {
@@ -173,14 +202,11 @@ func judge(p *proposal, won map[protocol.Hash]bool, twins map[protocol.Hash]prot
 		case !there:
 			out.again = true // its failure freed it between the two statements
 			return
-		case twin.ID == task.ID:
-			out.out = accepted{twin, false} // a commit whose answer was lost
-			return
 		case recognised(&twin, &p.Acceptance):
 			out.out = accepted{twin, true}
 			return
-		case !*p.takeover:
-			*p.takeover, out.again = true, true
+		case !p.found.takeover:
+			p.found.takeover, out.again = true, true
 			return
 		}
 	}

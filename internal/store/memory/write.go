@@ -143,6 +143,10 @@ func (s *Store) Claim(_ context.Context, now time.Time, limit int, decide func(p
 			continue
 		}
 		out = append(out, t)
+		if r.heap >= 0 && !r.at.After(now) {
+			heap.Remove(&s.due, r.heap) // due again as it was written: the next look's
+			skipped = append(skipped, r)
+		}
 	}
 	return out, errors.Join(failed...)
 }
