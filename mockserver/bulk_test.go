@@ -139,3 +139,31 @@ func TestABulkCallStopsAtAnItemThatDoesNotEnd(t *testing.T) {
 		c.charged(1, 1, 0)
 	}
 }
+
+// A quota of nothing refuses the first write like any other, in each of its
+// forms, and keeps nothing of it.
+func TestAQuotaOfExactlyNothing(t *testing.T) {
+	t.Parallel()
+	const text = `{"text":"I am allergic to peanuts.","client_ref":"a"}`
+	for _, strict := range []bool{false, true} {
+		srv := mockserver.Run(t, mockserver.Adds(0, strict), mockserver.Credits(0))
+		c := newCaller(t, srv)
+		turn := fmt.Sprintf(`{"tenant_id":%q,"user_id":"acme","role":"user","text":"I am allergic to peanuts."}`, srv.Workspace)
+		if strict {
+			c.want(c.do("POST", "/memory/add", text), 429, "limit_exceeded")
+			c.want(c.do("POST", "/v1/memory/add_turn", turn), 429, "limit_exceeded")
+		} else {
+			c.want(c.do("POST", "/memory/add", text), 200, "")
+			if got := c.want(c.do("POST", "/v1/memory/add_turn", turn), 201, "").fields(); got["processing_status"] != "skipped" {
+				t.Errorf("a turn became %v", got)
+			}
+		}
+		c.became(c.bulk("hammer", 2), "skipped limit_exceeded", "skipped limit_exceeded")
+		c.want(c.do("POST", "/v1/memories", thursday, "Idempotency-Key", "k"), 402, "INSUFFICIENT_CREDITS")
+		c.want(c.do("POST", "/v1/memories", `{"content":"x","user_id":"sam","infer":false}`, "Idempotency-Key", "k"), 402, "INSUFFICIENT_CREDITS")
+		c.charged(0, 0, 0)
+		if n := len(srv.Tasks()); n != 0 {
+			t.Errorf("%d tasks", n)
+		}
+	}
+}

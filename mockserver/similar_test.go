@@ -196,3 +196,24 @@ func TestFishMemComparesNothing(t *testing.T) {
 		t.Errorf("%d records, want 3", n)
 	}
 }
+
+// An input that says an old fact again and a new one of the same key keeps both:
+// the old one is evidence of the same answer.
+func TestOneInputDoesNotTakeAwayWhatItSaysItself(t *testing.T) {
+	t.Parallel()
+	srv := mockserver.Run(t)
+	c := newCaller(t, srv)
+	first, _ := c.keeps("My name is Sam.")
+	again, words := c.keeps("My name is Sam. My name is Samuel.")
+	if again != first || words != "Name is Sam" {
+		t.Errorf("answered %v %q, want %v", again, words, first)
+	}
+	if got := c.known("name"); fmt.Sprint(got) != "[Name is Sam Name is Samuel]" {
+		t.Errorf("kept %q", got)
+	}
+	c.keeps("My name is Alex.")
+	if got := c.known("name"); fmt.Sprint(got) != "[Name is Alex]" {
+		t.Errorf("kept %q", got)
+	}
+	c.sound()
+}

@@ -138,5 +138,14 @@ func (r *runner) filter(facts []protocol.Fact) ([]protocol.Judgment, error) {
 			}
 		}
 	}
+	// What the input says again itself is not taken away by the same input.
+	for _, j := range judged {
+		if j.Existing == nil {
+			continue
+		}
+		for i := range judged {
+			judged[i].Supersedes = slices.DeleteFunc(judged[i].Supersedes, func(id string) bool { return id == j.Existing.ID })
+		}
+	}
 	return judged, nil
 }

@@ -37,3 +37,22 @@ func (e *Engine) runInline(t protocol.Task, w protocol.Workspace, most time.Dura
 	}
 	return at
 }
+
+// abandon gives back the slot of a task that was to run inline. If the store
+// failed it may have been accepted and claimed all the same: it then runs, since
+// nobody else takes it before its lease is over.
+func (e *Engine) abandon(t protocol.Task, w protocol.Workspace, err error) {
+	if err == nil || errors.Is(err, protocol.ErrInsufficient) || errors.Is(err, protocol.ErrInvariant) || errors.Is(err, protocol.ErrNotFound) {
+		e.release()
+		return
+	}
+	ok := e.spawn(func() {
+		defer e.release()
+		if got, err := e.store.Task(e.ctx, t.ID); err == nil && got.Lease.Token == t.Lease.Token {
+			e.run(got, w)
+		}
+	})
+	if !ok {
+		e.release()
+	}
+}

@@ -11,11 +11,15 @@ import (
 // loop is runner and repair in one: it looks for due tasks when woken, when
 // the next known one becomes due, and every RepairEvery whatever it was told.
 func (e *Engine) loop() {
+	futile := 0 // looks in a row that took nothing of what is due
 	for e.ctx.Err() == nil {
 		free := e.free()
 		if free > 0 {
 			n, err := e.claim(free)
 			e.failed(err)
+			if n > 0 {
+				futile = 0
+			}
 			if n > 0 && err == nil {
 				continue // there may be more, as long as a runner is free
 			}
@@ -23,7 +27,12 @@ func (e *Engine) loop() {
 			e.behind = false
 			e.mu.Unlock()
 		}
-		err := e.sched.Wait(e.ctx, e.pause(free), e.dispatch)
+		wait, due := e.pause(free)
+		if due {
+			wait = min(time.Millisecond<<min(futile, 30), e.limits.RepairEvery)
+			futile++
+		}
+		err := e.sched.Wait(e.ctx, wait, e.dispatch)
 		if err != nil && !errors.Is(err, sched.ErrElapsed) {
 			return
 		}
@@ -42,18 +51,19 @@ func (e *Engine) free() int {
 	return n
 }
 
-// pause is how long nothing is to be done, unless something wakes the loop.
-func (e *Engine) pause(free int) time.Duration {
+// pause is how long nothing is to be done, unless something wakes the loop. due:
+// there is something now that was not taken. Somebody else holds it, or no
+// write fits it any more, and asking for it again and again would spin.
+func (e *Engine) pause(free int) (wait time.Duration, due bool) {
 	if free <= 0 {
-		return e.limits.RepairEvery // a runner that ends wakes the loop
+		return e.limits.RepairEvery, false // a runner that ends wakes the loop
 	}
 	at, ok, err := e.store.NextDue(e.ctx)
 	if err != nil || !ok {
-		return e.limits.RepairEvery
+		return e.limits.RepairEvery, false
 	}
-	// Never zero: what is due now and was not claimed is held by somebody, and
-	// asking again at once would spin.
-	return min(max(at.Sub(e.sched.Now()), time.Millisecond), e.limits.RepairEvery)
+	wait = at.Sub(e.sched.Now())
+	return min(wait, e.limits.RepairEvery), wait <= 0
 }
 
 // claim takes up to limit due tasks and runs them. It returns how many rows it

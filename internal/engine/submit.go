@@ -66,7 +66,7 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 	}
 	t, twin, err := e.store.Accept(ctx, a)
 	if inline && (err != nil || twin) {
-		e.release()
+		e.abandon(a.Task, w, err)
 	}
 	if err != nil {
 		var short *protocol.InsufficientError

@@ -89,7 +89,9 @@ func (s *Service) answerAdd(w http.ResponseWriter, r *http.Request, task Task, r
 		}
 		answer(w, http.StatusOK, skipped(reason, []int64{}, ref, task.Candidates))
 	default:
-		answer(w, http.StatusCreated, memoryView(task.Records[0]))
+		// One may have been forgotten since.
+		first := max(slices.IndexFunc(task.Records, func(r Record) bool { return r.Text != "" }), 0)
+		answer(w, http.StatusCreated, memoryView(task.Records[first]))
 	}
 }
 

@@ -70,6 +70,23 @@ func windowEnds(b *bundle) {
 	b.same(got, second)
 }
 
+// A turn that outlives its window loses its identity to the next one of its
+// words. When it fails in the end, it frees nothing.
+func lateFailureFreesNoOther(b *bundle) {
+	turn := protocol.Command{Kind: protocol.Turn, Scope: protocol.Scope{Tenant: "default", EndUser: "sam"}, Text: "a turn of a conversation"}
+	b.accept(turn)
+	first, _ := b.claim("t1")
+	b.now = b.now.Add(protocol.TurnWindow)
+	second := b.accept(turn)
+	b.apply(protocol.Failing(first, protocol.Fail(protocol.Rejected, "no"), workspace("w"), 0, b.now), nil)
+	got, err := b.store.TaskByIdentity(b.ctx, second.Identity.Hash)
+	b.must(err)
+	b.same(got, second)
+	if _, twin, err := b.store.Accept(b.ctx, b.proposal(turn)); err != nil || !twin {
+		b.Fatalf("accepted beside a live one: %v, %v", twin, err)
+	}
+}
+
 func shortAccountKeepsNothing(b *bundle) {
 	for _, k := range []string{"a", "b", "c", "d", "e"} {
 		b.accept(infer(k))

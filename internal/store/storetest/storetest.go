@@ -23,6 +23,7 @@ func Run(t *testing.T, open func(t *testing.T) protocol.Store) {
 		{"AcceptIsOneTransaction", acceptIsOneTransaction},
 		{"TwinGetsWhatTheFirstWrote", twinGetsWhatTheFirstWrote},
 		{"WindowEnds", windowEnds},
+		{"LateFailureFreesNoOther", lateFailureFreesNoOther},
 		{"ShortAccountKeepsNothing", shortAccountKeepsNothing},
 		{"ConcurrentTwinsAreOneTask", concurrentTwinsAreOneTask},
 		{"WorkspacesDoNotMeet", workspacesDoNotMeet},
