@@ -94,6 +94,10 @@ sim-replay: ## twenty seeds, each lived through 100 times: equal logs
 mutants: ## put one deliberate fault after the other into the source: the simulation finds each by the invariant it breaks
 	@go run ./internal/sim/mutants $(MUTANTFLAGS)
 
+.PHONY: fidelity
+fidelity: ## write docs/fidelity.md: what the suite sees of the reference server, beside the live services
+	MEMWRITE_UPDATE_FIDELITY=1 go test ./conformance -run '^TestTheFidelityPageIsWhatTheSuiteSees$$' -count=1
+
 .PHONY: linear
 linear: ## histories of servers under load, kill and restart, for each store, checked for linearizability
 	@cd server && go test ./internal/linear -count=1 -v -histories 24 -timeout 20m | grep -E '^(store=|wrong=|ok|FAIL|panic|    )'
