@@ -48,6 +48,7 @@ type config struct {
 	inspectKey  string
 	metrics     bool
 	otlp        string
+	extract     extractor
 	hook        webhook.Target
 }
 
@@ -85,6 +86,7 @@ func (c *config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.hook.Secret, "webhook-secret", "", "what those messages are signed with")
 	f.StringVar(&c.otlp, "otlp-endpoint", "", "send the runs of traced writes to this `URL` of an OpenTelemetry collector, such as http://127.0.0.1:4318/v1/traces")
 	f.BoolVar(&c.metrics, "metrics", false, "serve /metrics for Prometheus, without a key")
+	c.extract.flags(f)
 }
 
 // check refuses what cannot work or is not safe, before anything is opened.
@@ -162,6 +164,10 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	if len(who.keys) == 0 {
 		log.Warn("no key is known, so every request will be refused", "keys", from)
 	}
+	extract, err := c.extract.open()
+	if err != nil {
+		return err
+	}
 	scheme := "http"
 	var secure *tls.Config
 	if c.tlsCert != "" {
@@ -201,7 +207,7 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	}
 	defer stopTraces()
 	node, err := server.New(ctx, server.Options{
-		Store: db.store, Wakeups: db.wakeups, Keys: who.keys, Workspaces: who.workspaces,
+		Store: db.store, Wakeups: db.wakeups, Extractor: extract, Keys: who.keys, Workspaces: who.workspaces,
 		Limits: c.limits, Service: c.service, Log: log, CheckpointEvery: c.checkpoint,
 		Inspect: c.inspect, InspectorToken: c.inspectKey, Metrics: c.metrics, Webhooks: hooks, Observe: observe,
 	})
