@@ -57,6 +57,10 @@ func TestBadInputNeverLeaves(t *testing.T) {
 		{"write without a key", infer(func(r *memwrite.InferRequest) { r.Key = memwrite.Ref{} }), "Key", "required"},
 		{"key of 201 characters", infer(func(r *memwrite.InferRequest) { r.Key = memwrite.RefFromString(strings.Repeat("k", 201)) }), "Key", "limit is 200"},
 		{"key with a space", infer(func(r *memwrite.InferRequest) { r.Key = memwrite.RefFromString("a b") }), "Key", "visible ASCII"},
+		{"filters that are no object", func(ctx context.Context) error {
+			_, err := c.Search(ctx, memwrite.SearchRequest{Scope: memwrite.Scope{UserID: "sam"}, Query: "tea", Filters: []byte(`[1]`)})
+			return err
+		}, "Filters", "object"},
 		{"no scope", infer(func(r *memwrite.InferRequest) { r.Scope = memwrite.Scope{} }), "Scope", "at least one"},
 		{"501 messages", infer(func(r *memwrite.InferRequest) { r.Content, r.Messages = "", make([]memwrite.Message, 501) }), "Messages", "limit is 500"},
 		{"content beside messages", infer(func(r *memwrite.InferRequest) { r.Messages = make([]memwrite.Message, 1) }), "Content", "beside"},

@@ -3,6 +3,7 @@ package mockserver
 import (
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -163,9 +164,17 @@ func say(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
+// hear reads a body. A field it does not know is refused: a word that is spelled
+// wrongly would leave a fault wider than it was meant.
 func hear(w http.ResponseWriter, r *http.Request, v any) bool {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, controlLimit)).Decode(v); err != nil {
-		say(w, http.StatusBadRequest, map[string]string{"error": "the body is not the JSON this call takes"})
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, controlLimit))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil && d.More() {
+		err = errors.New("more than one document")
+	}
+	if err != nil {
+		say(w, http.StatusBadRequest, map[string]string{"error": "the body is not the JSON this call takes: " + err.Error()})
 		return false
 	}
 	return true

@@ -199,8 +199,10 @@ func TestControlOverHTTP(t *testing.T) {
 	if _, body := control("GET", "/_control/faults", ""); !strings.Contains(body, `"fired":1`) {
 		t.Errorf("faults: %s", body)
 	}
-	if status, _ := control("POST", "/_control/faults", `{"kind":"gremlin"}`); status != 400 {
-		t.Errorf("an unknown fault: %d", status)
+	for _, wrong := range []string{`{"kind":"gremlin"}`, `{"kind":"status","keys":"k"}`, `{"kind":"status"} {}`, `[]`, ``} {
+		if status, body := control("POST", "/_control/faults", wrong); status != 400 || !strings.Contains(body, "error") {
+			t.Errorf("%s: %d %s", wrong, status, body)
+		}
 	}
 	c.do("POST", "/memory/add", note)
 	_, snapshot := control("GET", "/_control/state", "")
