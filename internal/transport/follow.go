@@ -25,9 +25,9 @@ func (r *run) follow() bool {
 		r.stop = context.Cause(r.ctx)
 		return false
 	}
-	own := time.Duration(0)
-	if d.Class.retryable() {
-		own = r.draw(d.Class == Throttled)
+	own := time.Duration(0) // drawn at most once a try: a strategy may count
+	if d.Class == Throttled && !d.HasHint {
+		own = r.draw(true)
 	}
 	probe, closed := r.c.gate.leave(&r.pass, d.Class, r.pauseFor(d, own), r.lastWord())
 	if d.Class == Success {
@@ -43,7 +43,7 @@ func (r *run) follow() bool {
 	case r.ctx.Err() != nil:
 		r.stop = context.Cause(r.ctx)
 		return false
-	case !r.call.Safe:
+	case !r.call.Safe, r.c.policy.MaxTries == 1:
 		r.stop = r.err
 		return false
 	case d.HasHint && d.Hint > r.c.policy.MaxServerWait:
@@ -52,8 +52,11 @@ func (r *run) follow() bool {
 	}
 
 	r.taken, r.pending = 0, 0
-	if free := closed && d.Class.down() && !d.HasHint; !free && !(probe && d.Class.down()) {
+	if free := closed && d.Class.down() && (probe || !d.HasHint); !free {
 		r.spent++
+		if own == 0 {
+			own = r.draw(d.Class == Throttled)
+		}
 		if r.spent >= r.c.policy.MaxTries || own == backoff.Stop {
 			r.stop = r.err
 			return false
@@ -69,7 +72,7 @@ func (r *run) follow() bool {
 	// A server that fails and says for how long is believed: that wait is not
 	// the gate's, whose 30 s it may exceed.
 	if !closed || d.Class.down() && d.HasHint {
-		r.pending = own
+		r.pending = max(own, 0)
 		if d.HasHint {
 			r.pending = max(own, aboveHint(r.c.sched, d.Hint))
 		}

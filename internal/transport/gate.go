@@ -96,7 +96,7 @@ func (g *gate) admit(p *pass, seq uint64) {
 	g.mu.Lock()
 	g.calls.add(g.sched.Now())
 	g.mu.Unlock()
-	*p = pass{seq: seq, left: g.policy.MaxWait, quiet: g.maxPause}
+	*p = pass{seq: seq, left: g.policy.MaxWait, quiet: g.maxPause + pauseJitter}
 }
 
 // enter returns when the call may send its next try, and says whether that try
@@ -161,7 +161,7 @@ func (g *gate) patience(ctx context.Context, p *pass, now time.Time) (d, wait ti
 			return 0, ahead, &deadlineError{ahead, context.DeadlineExceeded}
 		}
 	}
-	if left <= 0 || quietLeft <= 0 {
+	if left <= 0 || quietLeft <= 0 || quietLeft < ahead { // it would not outlast the pause
 		return 0, ahead, ErrGate
 	}
 	return min(left, quietLeft), 0, nil

@@ -25,6 +25,9 @@ type pause struct {
 	frozen watch // runs in a pause and in the drain after it
 }
 
+// pauseJitter is how long after a pause the first call leaves at most.
+const pauseJitter = time.Second
+
 // throttled begins a pause or prolongs the one there is. It never shortens it.
 func (g *gate) throttled(now time.Time, hint time.Duration, f *Failure) Event {
 	if g.pauseOff || hint <= 0 {
@@ -45,7 +48,7 @@ func (g *gate) throttled(now time.Time, hint time.Duration, f *Failure) Event {
 	g.pause.quiet.run(now)
 	g.pause.frozen.run(now)
 	// Clients that were told the same number do not come back as one.
-	g.nextAt = until.Add(g.jitter(min(hint/10, time.Second)))
+	g.nextAt = until.Add(g.jitter(min(hint/10, pauseJitter)))
 	// Calls whose deadline comes first need not wait to find that out.
 	for e := g.queue.Front(); e != nil; e = e.Next() {
 		e.Value.(*pass).signal()
