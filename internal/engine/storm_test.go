@@ -45,7 +45,11 @@ func TestStormOfFaultsBreaksNoInvariant(t *testing.T) {
 					case 2:
 						c.Text += key
 					}
-					s, err := b.engine.Submit(t.Context(), "w", c)
+					wish := engine.Wish{}
+					if rnd.IntN(2) == 0 && c.Kind == protocol.MemorySyncAdd {
+						wish.Wait = patience
+					}
+					s, err := b.engine.SubmitWith(t.Context(), "w", c, wish)
 					switch {
 					case err == nil:
 						ids[s.Task.ID] = true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/memwrite/memwrite-go/internal/engine"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
 )
@@ -134,7 +135,12 @@ func (w *world) direct(ctx context.Context, op *Op, x *wish) error {
 
 // submit sends a wish once.
 func (x *wish) submit(ctx context.Context, n *node) error {
-	got, err := n.engine.Submit(ctx, x.ws, x.command())
+	c := x.command()
+	wish := engine.Wish{}
+	if c.Kind == protocol.MemorySyncAdd && x.Number%2 == 0 {
+		wish.Wait = 25 * time.Second // as the service does it
+	}
+	got, err := n.engine.SubmitWith(ctx, x.ws, c, wish)
 	switch {
 	case err == nil:
 		x.told(got.Task.ID)
