@@ -17,6 +17,7 @@ import (
 	"github.com/jarcoal/httpmock"
 
 	"github.com/memwrite/memwrite-go"
+	"github.com/memwrite/memwrite-go/conformance"
 	"github.com/memwrite/memwrite-go/mockserver"
 )
 
@@ -30,7 +31,7 @@ func TestThePagesShowCodeThatRuns(t *testing.T) {
 	}
 	code := folded(string(source))
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```")
-	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 6, "docs/webhooks.md": 1} {
+	for page, want := range map[string]int{"README.md": 4, "docs/testing.md": 6, "docs/webhooks.md": 1, "docs/conformance.md": 1} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -315,4 +316,14 @@ func TestAWebhookTellsOfTheWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// docs/conformance.md
+
+func TestMyServerKeepsThePromises(t *testing.T) {
+	srv := mockserver.Run(t) // in place of your own
+	conformance.Test(t, conformance.Config{
+		MemorySync: conformance.Endpoint{URL: srv.URL, Key: srv.MemorySyncKey},
+		FishMem:    conformance.Endpoint{URL: srv.URL, Key: srv.FishMemKey},
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/memwrite/memwrite-go/internal/engine"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/service"
-	"github.com/memwrite/memwrite-go/internal/store/memory"
 )
 
 // core is the protocol's part of a server: store and engine, which Reset and
@@ -31,7 +30,11 @@ const firstNumber = 66437
 
 func newCore(s *Server) (*core, error) {
 	c := &core{srv: s}
-	return c, c.replace(memory.New(firstNumber))
+	store, err := s.cfg.open(firstNumber)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.replace(store)
 }
 
 // replace lets the core run on a store, with the workspace made if need be. The

@@ -7,7 +7,9 @@ import (
 	"log"
 	"time"
 
+	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/service"
+	"github.com/memwrite/memwrite-go/internal/store/memory"
 	"github.com/memwrite/memwrite-go/internal/webhook"
 )
 
@@ -27,11 +29,21 @@ type config struct {
 	invalid     int
 	service     service.Options
 	hook        webhook.Target
+	open        func(firstNumber int64) (protocol.Store, error)
 	onStep      func(Step)
 }
 
 func defaults() config {
-	return config{address: "127.0.0.1:0", workspace: "default", readTimeout: 10 * time.Second, credits: -1, adds: -1, attempts: 5}
+	return config{address: "127.0.0.1:0", workspace: "default", readTimeout: 10 * time.Second, credits: -1, adds: -1, attempts: 5, open: inMemory}
+}
+
+func inMemory(firstNumber int64) (protocol.Store, error) { return memory.New(firstNumber), nil }
+
+// OnStore keeps everything in what open gives, an empty store, in place of
+// memory; Reset and Restore open another. It is for this module's own tests of
+// durable stores: the type is internal, so only they can call it.
+func OnStore(open func(firstNumber int64) (protocol.Store, error)) Option {
+	return func(c *config) { c.open = open }
 }
 
 // InProcess starts no listener: the server is reached by its RoundTripper and

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
-	"github.com/memwrite/memwrite-go/internal/store/memory"
 )
 
 // stateVersion is of the form a snapshot is written in.
@@ -36,7 +35,11 @@ func (s *Server) Reset() {
 	s.svc.Reset()
 	s.SetScript(nil)
 	s.SetSame(nil)
-	if err := s.core.replace(memory.New(firstNumber)); err != nil {
+	store, err := s.cfg.open(firstNumber)
+	if err == nil {
+		err = s.core.replace(store)
+	}
+	if err != nil {
 		panic(fmt.Sprintf("mockserver: an empty store refused its workspace: %v", err))
 	}
 }
@@ -70,8 +73,12 @@ func (s *Server) Restore(snapshot []byte) error {
 	if err := json.Unmarshal(snapshot, &in); err != nil || in.Version != stateVersion {
 		return errState
 	}
-	store := memory.New(firstNumber)
-	err := in.into(context.Background(), store)
+	store, err := s.cfg.open(firstNumber)
+	if err == nil {
+		if err = in.into(context.Background(), store); err != nil {
+			_ = store.Close()
+		}
+	}
 	if err == nil {
 		err = s.core.replace(store)
 	}

@@ -26,10 +26,11 @@ func conform() *cobra.Command {
 evidence, billing, error bodies, Retry-After and isolation.
 
 What the server does not offer is not run, and said. Crashes and failures need the
-control API of the reference server; isolation needs keys of a second workspace.
+control API, which "memwrite mock" opens; isolation needs keys of a second workspace.
 A service that is not on this machine and opens no control API is only read from,
 unless --allow-writes is given: the plan says what that spends.`,
-		Example: `  eval "$(memwrite keys)" && memwrite conform
+		Example: `  memwrite mock > env & sleep 1; . ./env && memwrite conform
+  eval "$(memwrite keys)" && memwrite conform
   memwrite conform --memorysync-url https://api.memorysync.io --fishmem-url https://fishmem.com --plan`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,7 +41,7 @@ unless --allow-writes is given: the plan says what that spends.`,
 			}{
 				{&cfg.MemorySync.URL, "MEMORYSYNC_BASE_URL"}, {&cfg.MemorySync.Key, "MEMORYSYNC_API_KEY"}, {&cfg.OtherMemorySyncKey, "MEMORYSYNC_OTHER_API_KEY"},
 				{&cfg.FishMem.URL, "FISHMEM_BASE_URL"}, {&cfg.FishMem.Key, "FISHMEM_API_KEY"}, {&cfg.OtherFishMemKey, "FISHMEM_OTHER_API_KEY"},
-				{&cfg.ControlToken, "MEMWRITE_CONTROL_TOKEN"},
+				{&cfg.ControlURL, "MEMWRITE_CONTROL_URL"}, {&cfg.ControlToken, "MEMWRITE_CONTROL_TOKEN"},
 			} {
 				*e.to = cmp.Or(*e.to, os.Getenv(e.name))
 			}
@@ -81,7 +82,7 @@ unless --allow-writes is given: the plan says what that spends.`,
 	f.StringVar(&cfg.FishMem.URL, "fishmem-url", "", "base `URL` of FishMem; FISHMEM_BASE_URL")
 	f.StringVar(&cfg.FishMem.Key, "fishmem-key", "", "its API `key`; better in FISHMEM_API_KEY")
 	f.StringVar(&cfg.OtherFishMemKey, "other-fishmem-key", "", "a `key` of another workspace; FISHMEM_OTHER_API_KEY")
-	f.StringVar(&cfg.ControlURL, "control-url", "", "base `URL` of the reference server's control API")
+	f.StringVar(&cfg.ControlURL, "control-url", "", "base `URL` of the reference server's control API; MEMWRITE_CONTROL_URL")
 	f.StringVar(&cfg.ControlToken, "control-token", "", "its `token`; MEMWRITE_CONTROL_TOKEN")
 	f.BoolVar(&cfg.AllowWrites, "allow-writes", false, "write to a live service, which costs credits and adds")
 	f.StringSliceVar(&cfg.Only, "only", nil, "run the checks whose names begin so, such as accept/ or billing/failed")

@@ -29,6 +29,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(serve(), keysCommand(), conform(), versionCommand())
+	cmd.AddCommand(serve(), keysCommand(), conform(), mock(), versionCommand())
 	return cmd
 }
