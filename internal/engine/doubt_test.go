@@ -65,6 +65,7 @@ func TestAWriteWhoseAnswerIsLostIsNotWrittenOver(t *testing.T) {
 					t.Fatal(err)
 				}
 				e.Start()
+				synctest.Wait() // its first look is over, which would be a claim of another kind
 				got, err := e.Submit(t.Context(), "w", infer("k", "My team ships releases every Thursday."))
 				if err != nil {
 					t.Fatal(err)
