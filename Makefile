@@ -102,6 +102,10 @@ fidelity: ## write docs/fidelity.md: what the suite sees of the reference server
 linear: ## histories of servers under load, kill and restart, for each store, checked for linearizability
 	@cd server && go test ./internal/linear -count=1 -v -histories 24 -timeout 20m | grep -E '^(store=|wrong=|ok|FAIL|panic|    )'
 
+.PHONY: ingest
+ingest: ## 100,000 lines into memwrite serve, through two SIGKILLs
+	@cd server && go test ./cmd/memwrite -run '^TestIngestSurvivesKills$$' -count=1 -v -timeout 20m -lines 100000 | grep -E '^(figure|ingest|ok|FAIL|panic|    [a-z_]+\.go)'
+
 .PHONY: ci
 ci: ## everything a change must pass
 	bash .ci/run

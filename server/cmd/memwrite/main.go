@@ -15,10 +15,11 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "memwrite:", err)
-		os.Exit(1)
+		os.Exit(status(err))
 	}
 }
 
@@ -30,5 +31,6 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(serve(), keysCommand(), conform(), mock(), versionCommand())
+	cmd.AddCommand(serve(), keysCommand(), conform(), ingestCommand(), waitCommand(), eventsCommand(), forgetCommand(), redriveCommand(), versionCommand())
 	return cmd
 }
