@@ -243,4 +243,11 @@ func TestBillingIsSeenInUsageToo(t *testing.T) {
 	if n := report.Count(conformance.Passed); n != 3 {
 		t.Errorf("%d checks passed: %v", n, outcomes(report))
 	}
+	calls := 0
+	for _, r := range report.Results {
+		calls += r.Calls
+	}
+	if calls != report.Planned.Calls {
+		t.Errorf("%d calls, %d were planned", calls, report.Planned.Calls)
+	}
 }

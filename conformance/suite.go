@@ -150,6 +150,9 @@ func (s *suite) plan() Planned {
 		}
 		p.Checks++
 		p.Calls += c.calls
+		if s.usage && c.wants(needBooks) {
+			p.Calls += 2 // the account before and after
+		}
 		p.Credits += c.credits
 		p.Adds += c.adds
 		p.Writes = p.Writes || c.writes()
