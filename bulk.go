@@ -59,8 +59,8 @@ type BulkAddResult struct {
 //
 // Nothing of it has an identity: the service cannot tell a second call from a
 // first. It is therefore sent once, and after ErrUnknownOutcome any number of
-// the items may be there: a queue that may deliver twice writes with
-// [Client.Add] and a Ref. Errors: ErrInvalidInput before any request,
+// the items may be there (the verdict is Hold): a queue that may deliver twice
+// writes with [Client.Add] and a Ref. Errors: ErrInvalidInput before any request,
 // ErrQuotaExceeded also for the silent form, and the rest of [VerdictOf].
 func (c *Client) BulkAdd(ctx context.Context, req BulkAddRequest) (*BulkAddResult, error) {
 	const op = "BulkAdd"

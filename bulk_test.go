@@ -57,10 +57,46 @@ func TestTrapABulkWriteHasNoIdentityAndIsSentOnce(t *testing.T) {
 		if !errors.Is(err, memwrite.ErrUnknownOutcome) || len(srv.requests()) != 1 {
 			t.Errorf("%s: %+v, %v after %d requests", name, res, err, len(srv.requests()))
 		}
+		var e *memwrite.Error
+		if v := memwrite.VerdictOf(err); v.Action != memwrite.Hold || !errors.As(err, &e) || e.Retryable() {
+			t.Errorf("%s: a queue is told to send it again: %v", name, v)
+		}
 	}
 	srv := listen(t, func(_ int, w http.ResponseWriter, _ *http.Request) { respond(w, 200, `{"status":"ok"}`) })
 	if _, err := srv.client(t).BulkAdd(t.Context(), twoItems()); !errors.Is(err, memwrite.ErrQuotaExceeded) {
 		t.Error(err)
+	}
+}
+
+// The same of an Add without a Ref; and not where the service said that it did
+// not take the write, or never saw it.
+func TestTrapAnAddWithoutARefIsNotSentAgainByAQueue(t *testing.T) {
+	t.Parallel()
+	nameless := theNote()
+	nameless.Ref = memwrite.Ref{}
+	for _, tc := range []struct {
+		name   string
+		answer func(w http.ResponseWriter)
+		req    memwrite.AddRequest
+		want   memwrite.Action
+	}{
+		{"reset", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, nameless, memwrite.Hold},
+		{"502", func(w http.ResponseWriter) { respond(w, 502, "") }, nameless, memwrite.Hold},
+		{"503", func(w http.ResponseWriter) { respond(w, 503, "") }, nameless, memwrite.RetryAfter},
+		{"429", func(w http.ResponseWriter) { respond(w, 429, "") }, nameless, memwrite.RetryAfter},
+		{"reset of a named one", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, theNote(), memwrite.RetryAfter},
+	} {
+		srv := listen(t, func(_ int, w http.ResponseWriter, _ *http.Request) { tc.answer(w) })
+		_, err := srv.client(t).Add(t.Context(), tc.req)
+		if v := memwrite.VerdictOf(err); v.Action != tc.want {
+			t.Errorf("%s: %v, %v", tc.name, v, err)
+		}
+	}
+	gone := listen(t, func(_ int, w http.ResponseWriter, _ *http.Request) {})
+	c := gone.client(t)
+	gone.Close()
+	if _, err := c.Add(t.Context(), nameless); memwrite.VerdictOf(err).Action != memwrite.RetryAfter {
+		t.Errorf("a request that never left: %v", err)
 	}
 }
 

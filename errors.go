@@ -132,7 +132,8 @@ type Error struct {
 	Receipt    *Receipt        // for ErrStillPending, and failures of AddAndWait after acceptance
 	Event      *Event          // the last event read, where there was one
 
-	causes []error
+	causes   []error
+	nameless bool // the outcome of a write without an identity is unknown
 }
 
 // Error is one line: what was tried, what came back, what it proves.
@@ -198,7 +199,12 @@ func (e *Error) StatusCode() int { return e.Status }
 func (e *Error) Wait() time.Duration { return e.RetryAfter }
 
 // Retryable tells whether the same call, sent again later, may pass by itself.
+// It is false for a write without an identity that may have landed: sent again
+// it may be there twice.
 func (e *Error) Retryable() bool {
+	if e.nameless {
+		return false
+	}
 	switch e.Kind {
 	case KindRateLimited, KindServer, KindUnknownOutcome, KindInProgress, KindStillPending, KindUnknown:
 		return true

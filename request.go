@@ -173,6 +173,7 @@ func (s *service) failed(ctx context.Context, r request, err error) *Error {
 	if f.Wait > 0 {
 		e.RetryAfter = f.Wait
 	}
+	e.nameless = !r.safe && e.Kind == KindUnknownOutcome && (f.Answer != nil || f.Written)
 	return e
 }
 

@@ -56,7 +56,8 @@ type Verdict struct {
 
 // VerdictOf tells a queue worker what to do after a call that gave err. An
 // error of somebody else, and one of a kind not known here, is RetryAfter: a
-// message must not be lost to a mistake.
+// message must not be lost to a mistake. A write without an identity whose
+// outcome is unknown is Hold: nobody can send it again without doubling it.
 func VerdictOf(err error) Verdict {
 	if err == nil {
 		return Verdict{Action: Ack, Reason: "the service gave a definite answer"}
@@ -67,6 +68,9 @@ func VerdictOf(err error) Verdict {
 			return Verdict{Action: GiveBack, Reason: "the caller stopped"}
 		}
 		return Verdict{Action: RetryAfter, Reason: "not an error of this package"}
+	}
+	if e.nameless {
+		return Verdict{Action: Hold, Reason: "the write has no identity and may have landed; sent again it may be there twice"}
 	}
 	if e.Kind == KindCanceled || errors.Is(err, context.Canceled) && !decided(e.Kind) {
 		return Verdict{Action: GiveBack, Reason: "the caller stopped; the write keeps its identity"}
