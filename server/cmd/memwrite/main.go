@@ -30,7 +30,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(serve(), keysCommand(), conform(), mock(), versionCommand())
-	cmd.AddCommand(serve(), keysCommand(), conform(), ingestCommand(), waitCommand(), eventsCommand(), forgetCommand(), redriveCommand(), versionCommand())
+	cmd.AddCommand(serve(), keysCommand(), conform(), mock(), ingestCommand(), waitCommand(), eventsCommand(), forgetCommand(), redriveCommand(), versionCommand())
 	return cmd
 }
