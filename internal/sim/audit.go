@@ -290,6 +290,9 @@ func (a *audit) written(old, t *protocol.Task, ws *protocol.WriteSet) {
 	if t.State == protocol.Running && old.Lease.Token != t.Lease.Token {
 		s.running++
 	}
+	if old.State == protocol.Running && t.State == protocol.Retrying && t.Attempts == old.Attempts-1 {
+		s.running-- // its runner had to stop and gave the attempt back
+	}
 	s.records += len(ws.Records)
 	if t.Plan != nil && s.planned.IsZero() {
 		s.planned = t.Plan.Hash

@@ -103,7 +103,7 @@ func (w *world) make(ctx context.Context, p *process, op *Op, x *wish) {
 // alive is a node that is up, or nil.
 func (w *world) alive(draw uint64) *node {
 	for i := range w.nodes {
-		if n := w.nodes[(int(draw%16)+i)%len(w.nodes)]; !n.dead {
+		if n := w.nodes[(int(draw%16)+i)%len(w.nodes)]; !n.dead && !n.stopping {
 			return n
 		}
 	}
@@ -164,7 +164,7 @@ func (x *wish) await(ctx context.Context, n *node, most time.Duration) error {
 		x.world.audit.fail("E6", "a wait for %s ended with a task that is %s", x, t.State)
 	case err == nil && t.State == protocol.Succeeded:
 		x.stored(&t)
-	case errors.Is(err, sched.ErrElapsed) && x.world.sched.now.Sub(began) < most:
+	case errors.Is(err, sched.ErrElapsed) && !n.stopping && x.world.sched.now.Sub(began) < most:
 		x.world.audit.fail("E6", "a wait for %s ended %v early", x, most-x.world.sched.now.Sub(began))
 	}
 	return err

@@ -17,6 +17,7 @@ const (
 	StoreAfter      Kind = "store_error_after"  // the store fails and has done it all the same
 	StoreSlow       Kind = "store_slow"         // the store takes a while
 	NodeCrash       Kind = "node_crash"         // a node dies before a store operation, and comes back
+	NodeStop        Kind = "node_stop"          // a node is drained, closed and started anew
 	NodeCrashAfter  Kind = "node_crash_after"   // a node dies after one, before it hears of it
 	RunnerKill      Kind = "runner_kill"        // at a named point; its lease runs out
 	RunnerFreeze    Kind = "runner_freeze"      // at a named point; it wakes as a zombie
@@ -66,7 +67,7 @@ var kindsAt = [places]struct {
 	span  int
 	kinds []Kind
 }{
-	atStore:      {400, []Kind{StoreSlow, StoreBefore, NodeCrash}},
+	atStore:      {400, []Kind{StoreSlow, StoreBefore, NodeCrash, NodeStop}},
 	atWrite:      {140, []Kind{StoreBefore, StoreAfter, StoreAfter, StoreSlow, NodeCrash, NodeCrashAfter}},
 	atRunner:     {70, []Kind{RunnerKill, RunnerFreeze, RunnerFreeze, LeaseExpire}},
 	atInference:  {16, []Kind{ProviderTimeout, ProviderInvalid, ProviderDown, ProviderSlow}},

@@ -15,15 +15,17 @@ import (
 
 // node is one life of one server: a node that crashed comes back as another.
 type node struct {
-	world   *world
-	index   int
-	name    string
-	dead    bool
-	engine  *engine.Engine
-	backend *backend.Backend
-	slow    time.Duration // the next extraction takes so long
-	calls   map[int]context.CancelCauseFunc
-	listen  []func(string)
+	world *world
+	index int
+	name  string
+	dead  bool
+	// stopping: callers are sent elsewhere, what runs goes on.
+	stopping bool
+	engine   *engine.Engine
+	backend  *backend.Backend
+	slow     time.Duration // the next extraction takes so long
+	calls    map[int]context.CancelCauseFunc
+	listen   []func(string)
 }
 
 // start brings a node up.
@@ -59,6 +61,33 @@ func (n *node) crash(away time.Duration) {
 	w.sched.goAs("chaos", func() {
 		n.end()
 		w.sleep(away)
+		w.start(n.index)
+	})
+}
+
+// stop ends a node in good order, as a rolling deploy does: it takes no new
+// callers, lets what runs come to its end for a while, and gives back the rest.
+func (n *node) stop(away time.Duration) {
+	if n.dead || n.stopping {
+		return
+	}
+	n.stopping = true
+	w := n.world
+	w.note("node", n.name, "stopping", 0)
+	w.sched.goAs("chaos", func() {
+		ctx, cancel := w.sched.WithTimeout(w.ctx, away/2, nil)
+		defer cancel()
+		n.engine.Drain(ctx)
+		if n.dead { // it crashed meanwhile
+			return
+		}
+		n.end()
+		if n.dead {
+			return
+		}
+		n.dead = true
+		w.note("node", n.name, "stopped", 0)
+		w.sleep(away / 8)
 		w.start(n.index)
 	})
 }
@@ -180,6 +209,8 @@ func factsOf(text string) []protocol.Fact {
 	}
 	if shared > 0 {
 		out = append(out, protocol.Fact{Text: fmt.Sprintf("shared %d", shared), Type: "fact", Key: "shared"})
+		// An end user has one state; the newest takes the place of the others.
+		out = append(out, protocol.Fact{Text: fmt.Sprintf("state %d", number), Type: "fact", Key: "state", Replaces: true})
 	}
 	return out
 }

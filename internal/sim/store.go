@@ -42,6 +42,9 @@ func (s *nodeStore) enter(ctx context.Context, write bool) (after *Fault, err er
 		case StoreBefore:
 			w.fired(f, "")
 			return nil, errStore
+		case NodeStop:
+			w.fired(f, "")
+			s.n.stop(f.Span)
 		case NodeCrash:
 			w.fired(f, "")
 			s.n.crash(f.Span)

@@ -242,7 +242,7 @@ func (w *world) fund() {
 // allUp gives a node that is not.
 func (w *world) allUp() *node {
 	for _, n := range w.nodes {
-		if n.dead {
+		if n.dead || n.stopping {
 			return n
 		}
 	}
