@@ -55,9 +55,7 @@ func TestAWriteWhoseAnswerIsLostIsNotWrittenOver(t *testing.T) {
 					},
 					Extractor: protocol.ExtractorFunc(func(_ context.Context, in protocol.Input) ([]protocol.Fact, error) {
 						var out []protocol.Fact
-						for _, f := range extract.Facts(in.Text) {
-							out = append(out, f)
-						}
+						out = append(out, extract.Facts(in.Text)...)
 						return out, nil
 					})})
 				defer e.Close()

@@ -120,9 +120,7 @@ func (b *bundle) node() *engine.Engine {
 				return b.extract(ctx, in)
 			}
 			var out []protocol.Fact
-			for _, f := range extract.Facts(in.Text) {
-				out = append(out, f)
-			}
+			out = append(out, extract.Facts(in.Text)...)
 			return out, nil
 		})})
 }
