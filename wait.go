@@ -12,7 +12,7 @@ import (
 const (
 	minPoll       = 350 * time.Millisecond
 	maxPoll       = 5 * time.Second
-	pollShare     = 6                // a poll follows after this part of the time since the last change
+	pollShare     = 13               // a poll follows after two such parts of the time since the last change: about a sixth
 	retryingQuiet = 60 * time.Second // the shortest back-off of a failed attempt: nothing to see before
 	minRetryPoll  = 2 * time.Second
 	holdFor       = 25 * time.Second // what Prefer asks for, at most
@@ -166,7 +166,7 @@ func (w *waiting) next(s sight) time.Duration {
 	if w.client.waits.told {
 		slow = toldSlower
 	}
-	d := slow * since / pollShare
+	d := slow * since * 2 / pollShare
 	d = d*3/4 + sched.Jitter(w.client.sched, d/2)
 	if w.status == Retrying { // the back-off may end at any moment from here on
 		d = slow * (minRetryPoll + sched.Jitter(w.client.sched, maxPoll-minRetryPoll))
