@@ -72,7 +72,7 @@ func (r *runner) ask(in protocol.Input) {
 		}()
 		inf.facts, inf.err = r.e.extract.Extract(ctx, in)
 	}
-	if p, ok := r.e.extract.(protocol.Prompt); ok && p.Prompt() {
+	if r.e.prompt() {
 		extract()
 		return
 	}

@@ -60,13 +60,17 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 	if f := e.at(protocol.Arrival, a.Task); f.Act == protocol.Late {
 		a.At = a.At.Add(time.Duration(f.Delay))
 	}
-	inline := wish.Wait > 0 && a.Task.State == protocol.Pending && e.calm(a.Task) && e.slot()
+	var release func()
+	if wish.Wait > 0 && a.Task.State == protocol.Pending && e.calm(a.Task) {
+		release = e.room()
+	}
+	inline := release != nil
 	if inline {
 		a = a.Claimed(e.name, e.random(12), e.limits.Lease)
 	}
 	t, twin, err := e.store.Accept(ctx, a)
 	if inline && (err != nil || twin) {
-		e.abandon(a.Task, w, err)
+		e.abandon(a.Task, w, err, release)
 	}
 	if err != nil {
 		var short *protocol.InsufficientError
@@ -81,7 +85,7 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 		switch {
 		case inline:
 			e.tellClaimed(protocol.Task{State: protocol.Pending, NextAttempt: t.CreatedAt}, t)
-			t = e.runInline(t, w, wish.Wait)
+			t = e.runInline(t, w, wish.Wait, release)
 		case t.State.Terminal():
 			e.tellWritten(protocol.Task{}, t, nil)
 			if !e.repairProjection(ctx, t) {
