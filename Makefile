@@ -122,8 +122,8 @@ e2e: ## drive the inspector in a browser, with 100,000 writes stored, and take i
 
 ROUNDS ?= 50
 .PHONY: crash
-crash: ## kill servers on SQLite at random and at each named point, and count what was lost (ROUNDS=50)
-	@go test ./server/internal/crash -run '^TestCrash$$' -count=1 -v -rounds $(ROUNDS) | grep -E '^(store=|ok|FAIL|panic)|crash_test'
+crash: ## kill servers at random and at each named point, one on SQLite and three on PostgreSQL, which is killed too, and count what was lost (ROUNDS=50)
+	@go test ./server/internal/crash -run '^TestCrash' -count=1 -v -timeout 20m -rounds $(ROUNDS) | grep -E '^(store=|ok|FAIL|panic)|crash_test'
 
 # What bench-report runs: each prints figures.
 REPORTED ?= bench outage waiting bench-store e2e

@@ -16,6 +16,7 @@ import (
 
 	"github.com/memwrite/memwrite-go/internal/engine"
 	"github.com/memwrite/memwrite-go/internal/protocol"
+	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/service"
 	"github.com/memwrite/memwrite-go/server"
 )
@@ -68,8 +69,12 @@ func child(open func(ctx context.Context) (Opened, error)) error {
 	if err != nil {
 		return err
 	}
+	var clock sched.Scheduler // the one that nodes of a store have in common
+	if c, ok := db.Store.(interface{ Clock() sched.Scheduler }); ok {
+		clock = c.Clock()
+	}
 	node, err := server.New(ctx, server.Options{
-		Store: mortal{db.Store, d}, Wakeups: db.Wakeups, Faults: d, Limits: limits(),
+		Store: mortal{db.Store, d}, Scheduler: clock, Wakeups: db.Wakeups, Faults: d, Limits: limits(),
 		Keys: []service.Key{
 			service.NewKey(adderKey, workspace, service.ServiceMemorySync, service.ScopeMemoryAll),
 			service.NewKey(writerKey, workspace, service.ServiceFishMem, service.ScopeMemoryRead, service.ScopeMemoryWrite, service.ScopeOperationsRead),

@@ -19,12 +19,16 @@ var rounds = flag.Int("rounds", 6, "how often a server is killed")
 
 const (
 	envDB     = "MEMWRITE_CRASH_DB"
+	envURL    = "MEMWRITE_CRASH_DATABASE_URL"
 	envMutant = "MEMWRITE_CRASH_MUTANT"
 )
 
 func TestMain(m *testing.M) {
 	if crash.IsChild() {
 		os.Exit(crash.Child(func(ctx context.Context) (crash.Opened, error) {
+			if url := os.Getenv(envURL); url != "" {
+				return shared(ctx, url)
+			}
 			s, err := sqlite.Open(ctx, os.Getenv(envDB), sqlite.Options{})
 			return crash.Opened{Store: mutant(os.Getenv(envMutant), s)}, err
 		}))
@@ -49,12 +53,17 @@ func config(t *testing.T, rounds int, env ...string) crash.Config {
 }
 
 func TestCrash(t *testing.T) { // not parallel: it is timed against kills
-	r, err := crash.Run(t.Context(), config(t, *rounds))
+	run(t, config(t, *rounds))
+}
+
+func run(t *testing.T, c crash.Config) {
+	t.Helper()
+	r, err := crash.Run(t.Context(), c)
 	fmt.Println(r)
 	if err != nil || !r.Clean() {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if *rounds >= 2*len(crash.Points) {
+	if c.Rounds >= 2*len(crash.Points) {
 		for _, p := range crash.Points {
 			if r.Fired[p] == 0 {
 				t.Errorf("no server died at %s", p)
