@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -64,7 +63,9 @@ func (s *Store) acceptBatch(ctx context.Context, ps []proposal) []result[accepte
 			firsts = append(firsts, i)
 		}
 	}
-	s.acceptAll(ctx, ps, firsts, out)
+	if !s.acceptBlind(ctx, ps, firsts, out) {
+		s.acceptAll(ctx, ps, firsts, out)
+	}
 	first := -1
 	for _, i := range order {
 		h := ps[i].Task.Identity.Hash
@@ -189,7 +190,6 @@ func (s *Store) acceptOnce(ctx context.Context, t *tx, ps []proposal, which []in
 	if len(c.created) == 0 {
 		return nil // nothing was written: the rollback frees the locks
 	}
-	slices.SortFunc(c.created, func(x, y protocol.Task) int { return cmp.Compare(x.ID, y.ID) })
 	return s.commit(ctx, t, c)
 }
 

@@ -19,7 +19,16 @@ func (s *Store) Apply(ctx context.Context, w protocol.WriteSet) (protocol.Task, 
 
 func (s *Store) applyBatch(ctx context.Context, ws []protocol.WriteSet) []result[protocol.Task] {
 	out := make([]result[protocol.Task], len(ws))
-	s.applyAll(ctx, ws, out)
+	if !s.applyBlind(ctx, ws, out) {
+		s.applyAll(ctx, ws, out)
+	}
+	for i := range out {
+		if out[i].err != nil {
+			s.rows.drop(ws[i].Task.ID)
+		} else {
+			s.rows.keep(&out[i].out)
+		}
+	}
 	return out
 }
 
@@ -83,6 +92,7 @@ type steps struct {
 	c       *changes
 	rows    map[string]*row
 	records map[string]protocol.Record // locked
+	blind   bool                       // nothing is locked
 }
 
 func (st *steps) lock(rows pgx.Rows) error {
@@ -127,7 +137,7 @@ func (st *steps) apply(w protocol.WriteSet) (protocol.Task, error) {
 	}
 	if w.Projected && t.Plan != nil {
 		for _, m := range t.Plan.Mutations {
-			if r := st.records[m.RecordID]; !r.Forgotten {
+			if r := st.records[m.RecordID]; st.blind || !r.Forgotten {
 				st.c.shown = append(st.c.shown, m.RecordID)
 			}
 		}

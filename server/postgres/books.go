@@ -11,8 +11,8 @@ import (
 // What an entry does to a balance is the protocol's to say.
 type books struct {
 	accounts []protocol.Account // in the order they are locked
+	before   map[protocol.Account]protocol.Balance
 	balances map[protocol.Account]protocol.Balance
-	opened   map[protocol.Account]bool
 	changed  map[protocol.Account]bool
 	grants   []string         // that the entries may make
 	granted  map[string]bool  // those that are there
@@ -22,7 +22,7 @@ type books struct {
 
 // newBooks names the accounts that entries touch.
 func newBooks(sets ...[]protocol.Entry) *books {
-	b := &books{balances: map[protocol.Account]protocol.Balance{}, opened: map[protocol.Account]bool{}, changed: map[protocol.Account]bool{},
+	b := &books{before: map[protocol.Account]protocol.Balance{}, balances: map[protocol.Account]protocol.Balance{}, changed: map[protocol.Account]bool{},
 		granted: map[string]bool{}, open: map[string]int64{}}
 	for _, es := range sets {
 		for _, e := range es {
@@ -39,6 +39,16 @@ func newBooks(sets ...[]protocol.Entry) *books {
 		return cmp.Or(cmp.Compare(x.Workspace, y.Workspace), cmp.Compare(x.Unit, y.Unit), cmp.Compare(x.Period, y.Period))
 	})
 	return b
+}
+
+// set is what an account holds before anything is added.
+func (b *books) set(x protocol.Balance) { b.before[x.Account], b.balances[x.Account] = x, x }
+
+// delta is what is added to an account.
+func (b *books) delta(a protocol.Account) protocol.Balance {
+	was, is := b.before[a], b.balances[a]
+	return protocol.Balance{Account: a, Granted: is.Granted - was.Granted, Available: is.Available - was.Available,
+		Reserved: is.Reserved - was.Reserved, Spent: is.Spent - was.Spent}
 }
 
 // post adds all entries or none.
@@ -78,7 +88,7 @@ func (b *books) post(entries []protocol.Entry) error {
 		add = append(add, e)
 	}
 	for a, balance := range next {
-		b.balances[a], b.opened[a], b.changed[a] = balance, true, true
+		b.balances[a], b.changed[a] = balance, true
 	}
 	for _, e := range add {
 		switch e.Kind {

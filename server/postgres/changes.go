@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/server/internal/doc"
@@ -21,6 +20,7 @@ type changes struct {
 	records []protocol.Record
 	history []protocol.Transition
 
+	claimed []holder // identities that nobody may hold
 	taken   []holder // identities whose window was over
 	dropped []holder // identities that are free again
 	shown   []string // ids of records that search knows now
@@ -41,6 +41,8 @@ type holder struct {
 // queue sends everything. Rows are in the order of their keys, and tables in
 // one order everywhere, so that two transactions do not wait for each other.
 func (c *changes) queue(b *pgx.Batch) error {
+	slices.SortFunc(c.created, func(x, y protocol.Task) int { return cmp.Compare(x.ID, y.ID) })
+	c.queueClaimed(b)
 	if err := c.queueTasks(b); err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (c *changes) queueTasks(b *pgx.Batch) error {
 				return err
 			}
 		}
-		b.Queue(insertTasks, r.args()...).Exec(rows("tasks made", len(c.created)))
+		b.Queue(insertTasks, r.args()...)
 	}
 	if len(c.updated) > 0 {
 		slices.SortFunc(c.updated, func(x, y update) int { return cmp.Compare(x.task.ID, y.task.ID) })
@@ -75,20 +77,14 @@ func (c *changes) queueTasks(b *pgx.Batch) error {
 			}
 			states, tokens, versions = append(states, string(u.old.State)), append(tokens, u.old.Token), append(versions, u.old.Version)
 		}
-		b.Queue(updateTasks, append(r.args(), states, tokens, versions)...).Exec(rows("tasks written", len(c.updated)))
+		fence(b, len(c.updated), updateTasks, append(r.args(), states, tokens, versions)...)
 	}
 	return nil
 }
 
-// rows is a fence: a statement that met another number of rows than were
-// decided about must not be committed.
-func rows(what string, want int) func(pgconn.CommandTag) error {
-	return func(tag pgconn.CommandTag) error {
-		if n := tag.RowsAffected(); n != int64(want) {
-			return fmt.Errorf("%w: %d %s of %d", errFence, n, what, want)
-		}
-		return nil
-	}
+// fence queues a statement that has to meet n rows, or nothing is committed.
+func fence(b *pgx.Batch, n int, sql string, args ...any) {
+	b.Queue(fmt.Sprintf(`with met as (%s returning 1) select memwrite_require(count(*) = $%d) from met`, sql, len(args)+1), append(args, n)...)
 }
 
 // taskRows are tasks as columns.
@@ -144,8 +140,7 @@ const updateTasks = `update tasks t set state = u.state, version = u.version, at
 func (c *changes) queueIdentities(b *pgx.Batch) {
 	if len(c.taken) > 0 {
 		hashes, tasks := holders(c.taken)
-		b.Queue(`update identities i set task_id = u.task from unnest($1::bytea[], $2::text[]) as u(hash, task) where i.hash = u.hash`, hashes, tasks).
-			Exec(rows("identities taken over", len(c.taken)))
+		fence(b, len(c.taken), `update identities i set task_id = u.task from unnest($1::bytea[], $2::text[]) as u(hash, task) where i.hash = u.hash`, hashes, tasks)
 	}
 	if len(c.dropped) > 0 {
 		hashes, tasks := holders(c.dropped)
@@ -197,10 +192,10 @@ func (c *changes) queueRecords(b *pgx.Batch) error {
 			}
 			ids[i], typ[i], key[i], expires[i], projected[i], forgotten[i] = r.ID, digest(r.Type), digest(r.Key), nanos(r.ExpiresAt), r.Projected, r.Forgotten
 		}
-		b.Queue(`update records r set type = u.type, key = u.key, expires_at = u.expires, projected = u.projected, forgotten = u.forgotten, doc = u.doc
+		fence(b, n, `update records r set type = u.type, key = u.key, expires_at = u.expires, projected = u.projected, forgotten = u.forgotten, doc = u.doc
 			from unnest($1::text[], $2::bytea[], $3::bytea[], $4::bigint[], $5::boolean[], $6::boolean[], $7::bytea[])
 			as u(id, type, key, expires, projected, forgotten, doc) where r.id = u.id and not r.forgotten`,
-			ids, typ, key, expires, projected, forgotten, body).Exec(rows("records written", n))
+			ids, typ, key, expires, projected, forgotten, body)
 	}
 	if len(c.shown) > 0 {
 		b.Queue(`update records set projected = true where id = any($1::text[]) and not forgotten`, c.shown)
@@ -219,22 +214,22 @@ func (c *changes) queueLedger(b *pgx.Batch) {
 		}
 		b.Queue(`insert into entries (id, workspace, unit, period, kind, amount, task_id, run, of_id, at)
 			select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::int[], $9::text[], $10::bigint[])`,
-			ids, ws, units, periods, kinds, amounts, tasks, runs, of, at).Exec(rows("entries", n))
+			ids, ws, units, periods, kinds, amounts, tasks, runs, of, at)
 	}
 	var ws, units, periods []string
 	var granted, available, reserved, spent []int64
 	for _, a := range c.books.accounts {
-		if x := c.books.balances[a]; c.books.changed[a] {
+		if d := c.books.delta(a); c.books.changed[a] {
 			ws, units, periods = append(ws, a.Workspace), append(units, string(a.Unit)), append(periods, a.Period)
-			granted, available, reserved, spent = append(granted, x.Granted), append(available, x.Available), append(reserved, x.Reserved), append(spent, x.Spent)
+			granted, available, reserved, spent = append(granted, d.Granted), append(available, d.Available), append(reserved, d.Reserved), append(spent, d.Spent)
 		}
 	}
 	if len(ws) > 0 {
-		b.Queue(`update balances b set opened = true, granted = u.granted, available = u.available, reserved = u.reserved, spent = u.spent
+		fence(b, len(ws), `update balances b set opened = true, granted = b.granted + u.granted, available = b.available + u.available,
+			reserved = b.reserved + u.reserved, spent = b.spent + u.spent
 			from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
 			as u(workspace, unit, period, granted, available, reserved, spent)
-			where b.workspace = u.workspace and b.unit = u.unit and b.period = u.period`, ws, units, periods, granted, available, reserved, spent).
-			Exec(rows("balances", len(ws)))
+			where b.workspace = u.workspace and b.unit = u.unit and b.period = u.period`, ws, units, periods, granted, available, reserved, spent)
 	}
 }
 
@@ -270,11 +265,13 @@ func (c *changes) queueHistory(b *pgx.Batch) {
 	}
 	b.Queue(`with counted as (
 			update histories h set position = h.position + c.n from unnest($1::text[], $2::bigint[]) as c(workspace, n)
-			where h.workspace = c.workspace returning h.workspace, h.position - c.n as before)
-		insert into transitions (workspace, position, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
-		select t.workspace, c.before + t.rank, t.id, t.task_id, t.number, t.run, t.attempt, t.from_state, t.to_state, t.class, t.code, t.at
-		from unnest($3::text[], $4::bigint[], $5::text[], $6::text[], $7::int[], $8::int[], $9::int[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[])
-		as t(workspace, rank, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
-		join counted c on c.workspace = t.workspace`,
-		spaces, counts, ws, rank, ids, tasks, number, run, attempt, from, to, class, code, at).Exec(rows("transitions", n))
+			where h.workspace = c.workspace returning h.workspace, h.position - c.n as before),
+		met as (
+			insert into transitions (workspace, position, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
+			select t.workspace, c.before + t.rank, t.id, t.task_id, t.number, t.run, t.attempt, t.from_state, t.to_state, t.class, t.code, t.at
+			from unnest($3::text[], $4::bigint[], $5::text[], $6::text[], $7::int[], $8::int[], $9::int[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[])
+			as t(workspace, rank, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
+			join counted c on c.workspace = t.workspace returning 1)
+		select memwrite_require(count(*) = $15) from met`,
+		spaces, counts, ws, rank, ids, tasks, number, run, attempt, from, to, class, code, at, n)
 }

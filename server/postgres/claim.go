@@ -35,6 +35,9 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 	if err != nil {
 		return nil, judged(err)
 	}
+	for i := range out {
+		s.rows.keep(&out[i])
+	}
 	return out, errors.Join(failed...)
 }
 
@@ -151,7 +154,7 @@ func (s *Store) lockWhat(ctx context.Context, t *tx, have *books, ws []protocol.
 	})
 	for _, a := range more.accounts {
 		have.accounts = append(have.accounts, a)
-		have.balances[a], have.opened[a] = more.balances[a], more.opened[a]
+		have.set(more.balances[a])
 	}
 	maps.Copy(have.granted, more.granted)
 	return err

@@ -12,7 +12,7 @@ import (
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
-// errFence: a statement met other rows than the ones that were judged.
+// errFence: the transaction was rolled back where it was to be committed.
 var errFence = errors.New("postgres: the rows are not the ones that were judged")
 
 var errClosed = fmt.Errorf("%w: it is closed", protocol.ErrUnavailable)

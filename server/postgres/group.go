@@ -41,7 +41,7 @@ type call[In, Out any] struct {
 }
 
 func newGroup[In, Out any](spawn func(func()), run func(context.Context, []In) []result[Out]) *group[In, Out] {
-	return &group[In, Out]{run: run, spawn: spawn, size: 256, flying: 2, idle: make(chan struct{})}
+	return &group[In, Out]{run: run, spawn: spawn, size: 256, flying: 1, idle: make(chan struct{})}
 }
 
 // do hands one in and waits for what becomes of it. A caller whose ctx ends

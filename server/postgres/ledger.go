@@ -26,14 +26,13 @@ func (s *Store) queueBooks(b *pgx.Batch, books *books) {
 			select workspace, unit, period, false, 0, 0, 0, 0 from unnest($1::text[], $2::text[], $3::text[]) as u(workspace, unit, period)
 			order by 1, 2, 3 on conflict do nothing`, ws, units, periods)
 	}
-	b.Queue(`select b.workspace, b.unit, b.period, b.opened, b.granted, b.available, b.reserved, b.spent from balances b
+	b.Queue(`select b.workspace, b.unit, b.period, b.granted, b.available, b.reserved, b.spent from balances b
 		join unnest($1::text[], $2::text[], $3::text[]) as u(workspace, unit, period) using (workspace, unit, period)
 		order by b.workspace, b.unit, b.period for update of b`, ws, units, periods).Query(func(rows pgx.Rows) error {
 		return each(rows, func(r pgx.CollectableRow) error {
 			var x protocol.Balance
-			var opened bool
-			err := r.Scan(&x.Account.Workspace, &x.Account.Unit, &x.Account.Period, &opened, &x.Granted, &x.Available, &x.Reserved, &x.Spent)
-			books.balances[x.Account], books.opened[x.Account] = x, opened
+			err := r.Scan(&x.Account.Workspace, &x.Account.Unit, &x.Account.Period, &x.Granted, &x.Available, &x.Reserved, &x.Spent)
+			books.set(x)
 			return err
 		})
 	})

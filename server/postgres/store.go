@@ -46,6 +46,8 @@ type Store struct {
 	steps       *group[protocol.WriteSet, protocol.Task]
 	seen        seen
 	spaces      seen
+	rows        kept
+	hopes       struct{ accepts, steps hope }
 }
 
 var _ protocol.Store = (*Store)(nil)

@@ -3,6 +3,20 @@
 -- What is looked up by it is the first half of its SHA-256, empty for nothing.
 
 -- +goose Up
+
+-- A statement that met other rows than were judged ends its transaction here,
+-- in the server: what follows it, the commit too, is on its way already.
+-- +goose StatementBegin
+create function memwrite_require(met boolean) returns boolean language plpgsql as $$
+begin
+  if met is not true then
+    raise exception 'memwrite: the rows are not the ones that were judged' using errcode = 'MW001';
+  end if;
+  return true;
+end
+$$;
+-- +goose StatementEnd
+
 create table workspaces (
   id   text collate "C" primary key,
   doc  bytea not null
@@ -129,3 +143,4 @@ create index records_of_a_topic on records (workspace, end_user, type, key, seq)
 -- +goose Down
 drop table records, entries, balances, transitions, identities, tasks, histories, workspaces;
 drop sequence record_numbers;
+drop function memwrite_require;

@@ -1,0 +1,298 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/memwrite/memwrite-go/server/storebench"
+)
+
+// connections is how many each side may hold: River does not get faster by
+// more on this server.
+const connections = 32
+
+func onPostgres(t *testing.T) *storebench.Bench {
+	t.Helper()
+	s, err := storebench.Postgres(t.Context(), storebench.Database(t), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	b, err := storebench.New(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// jobs is River on a schema of its own.
+type jobs struct {
+	*testing.T
+	pool   *pgxpool.Pool
+	client *river.Client[pgx.Tx]
+	last   atomic.Int64
+}
+
+type noteWorker struct {
+	river.WorkerDefaults[noteArgs]
+	all sync.WaitGroup
+}
+
+func (w *noteWorker) Work(context.Context, *river.Job[noteArgs]) error { w.all.Done(); return nil }
+
+func newRiver(t *testing.T) *jobs {
+	t.Helper()
+	cfg, err := pgxpool.ParseConfig(storebench.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.MaxConns = connections
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	driver := riverpgxv5.New(pool)
+	migrator, err := rivermigrate.New(driver, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrator.Migrate(t.Context(), rivermigrate.DirectionUp, nil); err != nil {
+		t.Fatal(err)
+	}
+	client, err := river.NewClient(driver, &river.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &jobs{T: t, pool: pool, client: client}
+}
+
+func (j *jobs) args() noteArgs {
+	i := j.last.Add(1)
+	return noteArgs{fmt.Sprint("user-", i%1000), fmt.Sprint("note-", i), storebench.Text}
+}
+
+func (j *jobs) inserts(callers, n int) error {
+	return storebench.Together(callers, n, func() error {
+		_, err := j.client.Insert(j.Context(), j.args(), nil)
+		return err
+	})
+}
+
+func (j *jobs) insertMany(n int) error {
+	for ; n > 0; n -= 500 {
+		params := make([]river.InsertManyParams, min(n, 500))
+		for i := range params {
+			params[i].Args = j.args()
+		}
+		if _, err := j.client.InsertManyFast(j.Context(), params); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// work lets a client work off what is there and gives the time of n jobs.
+func (j *jobs) work(n int) error {
+	w := &noteWorker{}
+	w.all.Add(n)
+	workers := river.NewWorkers()
+	river.AddWorker(workers, w)
+	client, err := river.NewClient(riverpgxv5.New(j.pool), &river.Config{
+		Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 200}},
+		FetchCooldown: 2 * time.Millisecond, FetchPollInterval: 10 * time.Millisecond,
+	})
+	if err != nil {
+		return err
+	}
+	if err := client.Start(j.Context()); err != nil {
+		return err
+	}
+	w.all.Wait()
+	return client.Stop(j.Context())
+}
+
+func (j *jobs) count(state string) (n int) {
+	j.Helper()
+	if err := j.pool.QueryRow(j.Context(), `select count(*) from river_job where state = $1`, state).Scan(&n); err != nil {
+		j.Fatal(err)
+	}
+	return n
+}
+
+// pgbench is the classic of it: a simple update, prepared, from so many clients.
+type pgbench struct {
+	*testing.T
+	bin, url string
+}
+
+var tps = regexp.MustCompile(`tps = ([0-9.]+)`)
+
+func newPgbench(t *testing.T) *pgbench {
+	t.Helper()
+	bin, err := exec.LookPath("pgbench")
+	if err != nil {
+		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
+		if len(found) == 0 {
+			t.Fatal("pgbench is not installed; it comes with the server's package")
+		}
+		sort.Strings(found)
+		bin = found[len(found)-1]
+	}
+	p := &pgbench{t, bin, storebench.Database(t)}
+	p.run("-i", "-q", "-s", "20")
+	return p
+}
+
+func (p *pgbench) run(args ...string) string {
+	p.Helper()
+	u, err := pgx.ParseConfig(p.url)
+	if err != nil {
+		p.Fatal(err)
+	}
+	cmd := exec.CommandContext(p.Context(), p.bin, append(args, u.Database)...)
+	cmd.Env = append(cmd.Environ(), "PGHOST="+u.Host, fmt.Sprintf("PGPORT=%d", u.Port), "PGUSER="+u.User, "PGPASSWORD="+u.Password,
+		"PGOPTIONS=-c search_path="+u.RuntimeParams["search_path"])
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.Fatalf("pgbench: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// rate is transactions a second.
+func (p *pgbench) rate() float64 {
+	p.Helper()
+	m := tps.FindStringSubmatch(p.run("-n", "-N", "-M", "prepared", "-c", "16", "-j", "2", "-T", "3"))
+	if m == nil {
+		p.Fatal("pgbench says no rate")
+	}
+	f, _ := strconv.ParseFloat(m[1], 64)
+	return f
+}
+
+func TestPostgresAcceptFigures(t *testing.T) { // not parallel: it measures time
+	ctx := t.Context()
+	ours16, ours64, river16, river64, simple := onPostgres(t), onPostgres(t), newRiver(t), newRiver(t), newPgbench(t)
+	most := 0.0
+	best, err := storebench.Best(*rounds,
+		storebench.Side{N: 6000, Do: func(n int) error { return ours16.Accepts(ctx, 16, n) }},
+		storebench.Side{N: 2000, Do: func(n int) error { return river16.inserts(16, n) }},
+		storebench.Side{N: 10000, Do: func(n int) error { return ours64.Accepts(ctx, 64, n) }},
+		storebench.Side{N: 2000, Do: func(n int) error { return river64.inserts(64, n) }},
+		storebench.Side{N: 1, Do: func(int) error { most = max(most, simple.rate()); return nil }},
+		storebench.Side{N: 10000, Do: func(n int) error { return river16.insertMany(n) }},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*storebench.Bench{ours16, ours64} {
+		if err := b.Count(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, j := range []*jobs{river16, river64} {
+		if n := j.count("available"); n != int(j.last.Load()) {
+			t.Fatalf("River has %d jobs of %d", n, j.last.Load())
+		}
+	}
+	rate := func(i int) float64 { return float64(time.Second) / float64(best[i]) }
+	storebench.Figure("postgres.accept16_vs_river", rate(0)/rate(1), ">=", 2, " # 16 callers on each side")
+	storebench.Figure("postgres.accept64_vs_river", rate(2)/rate(3), ">=", 2, " # 64 callers on each side")
+	storebench.Figure("postgres.accept16_vs_pgbench", rate(0)/most, ">=", 1, " # 16 callers against pgbench -N -M prepared with 16 clients")
+	storebench.Note("postgres.accept16_per_s", rate(0), "")
+	storebench.Note("postgres.accept64_per_s", rate(2), "")
+	storebench.Note("postgres.river_insert16_per_s", rate(1), "")
+	storebench.Note("postgres.river_insert64_per_s", rate(3), "")
+	storebench.Note("postgres.pgbench_per_s", most, "")
+	storebench.Note("postgres.river_insert_many_per_s", rate(5), " # 500 at a time")
+}
+
+func TestPostgresWorkFigures(t *testing.T) {
+	ctx := t.Context()
+	const n = 5000
+	ours, rivers := onPostgres(t), newRiver(t)
+	best := [2]time.Duration{}
+	for range *rounds {
+		if err := errors.Join(ours.Prepare(ctx, n), rivers.insertMany(n)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := storebench.Best(1,
+			storebench.Side{N: n, Do: func(n int) error { return ours.Works(ctx, 200, n) }},
+			storebench.Side{N: n, Do: rivers.work},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range best {
+			if best[i] == 0 || got[i] < best[i] {
+				best[i] = got[i]
+			}
+		}
+	}
+	if err := ours.CountWorked(ctx, n**rounds); err != nil {
+		t.Fatal(err)
+	}
+	if done := rivers.count("completed"); done != n**rounds {
+		t.Fatalf("River completed %d of %d", done, n**rounds)
+	}
+	storebench.Figure("postgres.work_vs_river", float64(best[1])/float64(best[0]), ">=", 1, " # claim and finish against fetch and complete, 200 at once on each side")
+	storebench.Note("postgres.work_per_s", float64(time.Second)/float64(best[0]), "")
+	storebench.Note("postgres.river_work_per_s", float64(time.Second)/float64(best[1]), "")
+
+	took, waited, err := onPostgres(t).Whole(ctx, 64, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storebench.Note("postgres.whole_per_s", n/took.Seconds(), " # accepted, claimed, extracted, planned, committed, projected and finished, 64 runners")
+	_, waited, err = onPostgres(t).Whole(ctx, 16, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storebench.Note("postgres.accept_to_claim_p50_ms", float64(waited[len(waited)/2].Microseconds())/1000, " # 16 callers, 16 runners")
+	storebench.Note("postgres.accept_to_claim_p99_ms", float64(waited[len(waited)*99/100].Microseconds())/1000, "")
+}
+
+func TestPostgresClaimFigures(t *testing.T) {
+	ctx := t.Context()
+	n := 20_000
+	if *full {
+		n = *stored
+	}
+	many, few := onPostgres(t), onPostgres(t)
+	start := time.Now()
+	if err := many.Accepts(ctx, 512, n); err != nil {
+		t.Fatal(err)
+	}
+	filled := time.Since(start)
+	if err := few.Accepts(ctx, 256, 1000); err != nil {
+		t.Fatal(err)
+	}
+	best, err := storebench.Best(max(1, min(*rounds, 9)), // the small one must not run dry
+		storebench.Side{N: 100, Do: func(n int) error { return many.Claims(ctx, n) }},
+		storebench.Side{N: 100, Do: func(n int) error { return few.Claims(ctx, n) }},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment := fmt.Sprintf(" # %d tasks waiting against 1000", n)
+	storebench.Figure("postgres.claim_scale", float64(best[0])/float64(best[1]), "<=", 1.5, comment)
+	storebench.Note("postgres.claim_us", float64(best[0].Microseconds()), comment)
+	storebench.Note("postgres.fill_s", filled.Seconds(), comment)
+}

@@ -1,0 +1,189 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/memwrite/memwrite-go/internal/protocol"
+)
+
+// Most batches are what they look like: no command has a twin, every account
+// covers, every runner holds its lease and its task is as it left it. Such a
+// batch is sent in one round without a look before, each statement with what
+// must be true of the rows it meets. When one is not, nothing is committed, and
+// the batch is judged one by one instead.
+
+// fiction stands for what an account holds while only the change counts. The
+// database refuses a change that its own balance does not cover.
+const fiction = int64(1) << 60
+
+func newFiction(sets ...[]protocol.Entry) *books {
+	b := newBooks(sets...)
+	for _, a := range b.accounts {
+		b.set(protocol.Balance{Account: a, Granted: 2 * fiction, Available: fiction, Reserved: fiction})
+	}
+	return b
+}
+
+// acceptBlind reports whether the batch is accepted as a whole.
+func (s *Store) acceptBlind(ctx context.Context, ps []proposal, which []int, out []result[accepted]) bool {
+	if !s.hopes.accepts.there() {
+		return false
+	}
+	var sets [][]protocol.Entry
+	for _, i := range which {
+		if p := &ps[i]; p.found.takeover || p.found.unsure || len(p.Tombstones) > 0 {
+			return false
+		}
+		sets = append(sets, ps[i].Entries)
+	}
+	c := &changes{books: newFiction(sets...)}
+	for _, id := range c.books.grants {
+		if !s.seen.has(id) {
+			return false // the account may not be there
+		}
+		c.books.granted[id] = true
+	}
+	for _, i := range which {
+		p := &ps[i]
+		if c.books.post(p.Entries) != nil {
+			return false
+		}
+		c.created, c.records, c.history = append(c.created, p.Task), append(c.records, p.Records...), append(c.history, p.Transitions...)
+		if h := p.Task.Identity.Hash; !h.IsZero() {
+			c.claimed = append(c.claimed, holder{h, p.Task.ID})
+		}
+	}
+	err := s.transact(ctx, func(ctx context.Context, t *tx) error { return s.commit(ctx, t, c) })
+	s.hopes.accepts.learn(err)
+	if err != nil {
+		for _, i := range which {
+			ps[i].found.unsure = errors.Is(err, errOutcomeUnknown)
+		}
+		return false
+	}
+	for _, i := range which {
+		out[i].out = accepted{ps[i].Task, false}
+	}
+	return true
+}
+
+// applyBlind reports whether all sets are written. Each is judged by the row as
+// this node last wrote it; the database refuses if it is not that one any more.
+func (s *Store) applyBlind(ctx context.Context, ws []protocol.WriteSet, out []result[protocol.Task]) bool {
+	if !s.hopes.steps.there() {
+		return false
+	}
+	var sets [][]protocol.Entry
+	st := &steps{rows: map[string]*row{}, records: map[string]protocol.Record{}, blind: true}
+	for i := range ws {
+		w := &ws[i]
+		was, known := s.rows.get(w.Task.ID)
+		if !known || len(w.Superseded) > 0 || !w.If.Holds(&was) || st.rows[was.ID] != nil {
+			return false
+		}
+		st.rows[was.ID] = &row{was: was, is: was}
+		sets = append(sets, w.Entries)
+	}
+	st.c = &changes{books: newFiction(sets...)}
+	for i := range ws {
+		for _, e := range ws[i].Entries {
+			was := st.rows[ws[i].Task.ID].was
+			if (e.Kind != protocol.Settle && e.Kind != protocol.Release) || e.Of != was.Reservation || e.Amount != was.Amount || e.Account != was.Account {
+				return false
+			}
+			st.c.books.open[e.Of] = e.Amount // it ends once: there is a unique index
+		}
+	}
+	got := make([]protocol.Task, len(ws))
+	for i := range ws {
+		var err error
+		if got[i], err = st.apply(ws[i]); err != nil {
+			return false
+		}
+	}
+	st.settle()
+	err := s.transact(ctx, func(ctx context.Context, t *tx) error { return s.commit(ctx, t, st.c) })
+	s.hopes.steps.learn(err)
+	if err != nil {
+		// Who was wrong about a row forgets it. A commit that may have happened
+		// is found out about by the look.
+		for i := range ws {
+			s.rows.drop(ws[i].Task.ID)
+		}
+		return false
+	}
+	for i := range ws {
+		out[i].out = got[i]
+	}
+	return true
+}
+
+// hope is lost for some batches when one was not what it looked like: where
+// twins or short accounts are common, the look before costs less.
+type hope struct{ off atomic.Int32 }
+
+const restrained = 8
+
+func (h *hope) there() bool {
+	if h.off.Load() == 0 {
+		return true
+	}
+	h.off.Add(-1)
+	return false
+}
+
+func (h *hope) learn(err error) {
+	if err != nil {
+		h.off.Store(restrained)
+	}
+}
+
+// kept are tasks that run here, as they were last written.
+type kept struct {
+	mu    sync.Mutex
+	tasks map[string]protocol.Task
+}
+
+const mostKept = 10_000
+
+func (k *kept) get(id string) (protocol.Task, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t, ok := k.tasks[id]
+	return t, ok
+}
+
+// keep remembers a task while it runs.
+func (k *kept) keep(t *protocol.Task) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case t.State != protocol.Running:
+		delete(k.tasks, t.ID)
+	case k.tasks == nil || len(k.tasks) >= mostKept:
+		k.tasks = map[string]protocol.Task{t.ID: *t}
+	default:
+		k.tasks[t.ID] = *t
+	}
+}
+
+func (k *kept) drop(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.tasks, id)
+}
+
+// queueClaimed takes identities that nobody holds. One that somebody does, or is
+// about to, ends the transaction.
+func (c *changes) queueClaimed(b *pgx.Batch) {
+	if len(c.claimed) > 0 {
+		hashes, tasks := holders(c.claimed)
+		fence(b, len(c.claimed), `insert into identities (hash, task_id) select * from unnest($1::bytea[], $2::text[]) as u(hash, task) order by u.hash
+			on conflict (hash) do nothing`, hashes, tasks)
+	}
+}
