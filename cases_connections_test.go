@@ -227,7 +227,7 @@ func TestS32_ATimeoutOfTheHTTPClientBoundsATry(t *testing.T) {
 	})
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(tr.CloseIdleConnections)
-	c := srv.client(t, memwrite.WithHTTPClient(&http.Client{Transport: tr, Timeout: 100 * time.Millisecond}))
+	c := srv.client(t, memwrite.WithHTTPClient(&http.Client{Transport: tr, Timeout: 400 * time.Millisecond}))
 	res, err := c.Add(t.Context(), theNote())
 	if err != nil || res.Tries != 2 {
 		t.Error(res, err)

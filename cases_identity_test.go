@@ -23,7 +23,7 @@ func TestS15_InProgressAfterATimeoutEndsInSuccess(t *testing.T) {
 			}
 		})
 		p := quick()
-		p.TryTimeout = 50 * time.Millisecond
+		p.TryTimeout = 400 * time.Millisecond
 		res, err := srv.client(t, opt, memwrite.WithRetryPolicy(p)).AddVerbatim(t.Context(), theInferred())
 		if err != nil || len(res.Records) != 1 || res.Tries != 3 {
 			t.Error(res, err)

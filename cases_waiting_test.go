@@ -24,7 +24,7 @@ func TestS31_AHangingTryIsTriedAgain(t *testing.T) {
 			respond(w, 201, storedBody)
 		})
 		p := quick()
-		p.TryTimeout = 50 * time.Millisecond
+		p.TryTimeout = 400 * time.Millisecond
 		res, err := srv.client(t, opt, memwrite.WithRetryPolicy(p)).Add(t.Context(), theNote())
 		if err != nil || res.Tries != 2 {
 			t.Error(res, err)
