@@ -45,7 +45,7 @@ func TestHistoriesAreLinearizable(t *testing.T) { // not parallel: it is timed a
 					t.Errorf("history %d (%s) is not linearizable; %s", i, sc.name, picture(t, models[sc.name], got.ops))
 				}
 			}
-			fmt.Printf("store=%s histories=%d operations=%d answers-lost=%d ok=%d unknown=%d\n", kind.name, *histories, operations, lost, ok, unknown)
+			fmt.Printf("store=%s histories=%d operations=%d ok=%d unknown=%d answers-lost=%d\n", kind.name, *histories, operations, ok, unknown, lost)
 		})
 	}
 }
