@@ -115,7 +115,7 @@ func (c controls) Faults() []inspector.Fault {
 	for _, f := range c.s.faults.list() {
 		shown := inspector.Fault{Number: f.Number, Kind: string(f.Kind), Key: f.Key, Times: f.Times, Code: f.Code,
 			RetryAfter: f.RetryAfter, Delay: f.Delay, Fired: f.Fired, Over: f.Over}
-		if slices.Contains([]Kind{KillRunner, FreezeRunner, ExpireLease}, f.Kind) {
+		if atPoint(f.Kind) {
 			shown.Point = string(f.Point)
 		}
 		out = append(out, shown)
@@ -123,7 +123,12 @@ func (c controls) Faults() []inspector.Fault {
 	return out
 }
 
+// Arm takes the form's values. It always has a point selected, which only
+// faults of a runner know.
 func (c controls) Arm(f inspector.Fault) error {
+	if !atPoint(Kind(f.Kind)) {
+		f.Point = ""
+	}
 	_, err := c.s.faults.arm(Fault{Kind: Kind(f.Kind), Point: Point(f.Point), Key: f.Key, Times: f.Times, Code: f.Code, RetryAfter: f.RetryAfter, Delay: f.Delay})
 	return err
 }
@@ -149,3 +154,6 @@ func (c controls) Frozen() bool {
 	_, frozen, _ := c.s.clock.view()
 	return frozen
 }
+
+// atPoint says that a fault strikes at a point of an attempt.
+func atPoint(k Kind) bool { return slices.Contains([]Kind{KillRunner, FreezeRunner, ExpireLease}, k) }

@@ -194,7 +194,7 @@ func TestInspectorArmsFaultsAndMovesTheClock(t *testing.T) {
 		body, _ := io.ReadAll(res.Body)
 		return string(body)
 	}
-	if page := post(url.Values{"do": {"arm"}, "kind": {"status"}, "code": {"503"}, "times": {"2"}, "retry_after": {"1"}}); !strings.Contains(page, "Armed: status.") || !strings.Contains(page, "0 of 2") {
+	if page := post(url.Values{"do": {"arm"}, "kind": {"status"}, "point": {"before_inference"}, "code": {"503"}, "times": {"2"}, "retry_after": {"1"}}); !strings.Contains(page, "Armed: status.") || !strings.Contains(page, "0 of 2") {
 		t.Errorf("arming: %s", page)
 	}
 	if page := post(url.Values{"do": {"disarm"}, "number": {"1"}}); !strings.Contains(page, "Disarmed.") || !strings.Contains(page, "over") {
