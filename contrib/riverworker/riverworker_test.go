@@ -133,7 +133,7 @@ func TestRunDrains(t *testing.T) {
 		eventually(t, "it waits", func() bool { return len(srv.Tasks()) == 1 })
 		began := time.Now()
 		stop()
-		if d := time.Since(began); d > 10*time.Second {
+		if d := time.Since(began); d > time.Minute {
 			t.Errorf("it took %v to stop", d)
 		}
 		frozen.Disarm()

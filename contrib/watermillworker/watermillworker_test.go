@@ -196,7 +196,7 @@ func note(id, text string) []byte {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("never: " + what)
 		}
@@ -268,7 +268,7 @@ func TestRunDrains(t *testing.T) {
 	eventually(t, "it waits", func() bool { return len(srv.Tasks()) == 1 })
 	began := time.Now()
 	stop()
-	if d := time.Since(began); d > 8*time.Second {
+	if d := time.Since(began); d > time.Minute {
 		t.Errorf("it took %v to stop", d)
 	}
 	frozen.Disarm()
