@@ -189,15 +189,30 @@ func (x *wish) forget(ctx context.Context, n *node) error {
 	if s == nil || s.row.Result == nil || len(s.row.Result.Records) == 0 {
 		return nil
 	}
-	c := protocol.Command{Kind: protocol.Delete, Scope: s.row.Scope}
-	_, err := n.engine.Delete(ctx, x.ws, c, func(ctx context.Context) ([]protocol.Record, error) {
-		r, err := n.engine.Record(ctx, x.ws, s.row.Kind.Wire(), s.row.Result.Records[0].ID)
+	id := s.row.Result.Records[0].ID
+	c := protocol.Command{Kind: protocol.Delete, Scope: s.row.Scope, Target: id}
+	if x.keyed() {
+		c.Key = "forget-" + x.name
+	}
+	got, err := n.engine.Delete(ctx, x.ws, c, func(ctx context.Context) ([]protocol.Record, error) {
+		r, err := n.engine.Record(ctx, x.ws, s.row.Kind.Wire(), id)
 		if errors.Is(err, protocol.ErrNotFound) {
 			return nil, nil
 		}
 		return []protocol.Record{r}, err
 	})
-	return err
+	if err != nil || !x.keyed() {
+		return err
+	}
+	a := x.world.audit
+	switch d := a.tasks[got.Task.ID]; {
+	case d == nil || d.row.Kind != protocol.Delete:
+		a.fail("I2", "%s was forgotten by task %q, which is no deletion", x, got.Task.ID)
+	case x.deletion != "" && x.deletion != got.Task.ID:
+		a.fail("I2", "%s was forgotten by task %s and before by %s", x, got.Task.ID, x.deletion)
+	}
+	x.deletion = got.Task.ID
+	return nil
 }
 
 // stored is the answer that a wish is stored: the records that the answer

@@ -12,14 +12,15 @@ import (
 // workers that were given the same record.
 type wish struct {
 	Intent
-	world *world
-	ws    string
-	text  string
-	name  string // client_ref or Idempotency-Key; the speaker of a turn
-	at    string // when a turn was said
-	task  string // the task its callers were told of
-	done  bool   // a caller was told that it is stored, for good
-	moot  bool   // its name belongs to another command, or it was forgotten, or it FAILED too long ago
+	world    *world
+	ws       string
+	text     string
+	name     string // client_ref or Idempotency-Key; the speaker of a turn
+	at       string // when a turn was said
+	task     string // the task its callers were told of
+	deletion string // the task that took away what it stored
+	done     bool   // a caller was told that it is stored, for good
+	moot     bool   // its name belongs to another command, or it was forgotten, or it FAILED too long ago
 }
 
 func (w *world) newWish(i int) *wish {
