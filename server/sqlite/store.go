@@ -195,8 +195,13 @@ func (s *Store) Close() error {
 // readers hold on to the log.
 func (s *Store) Checkpoint(ctx context.Context) error {
 	return s.queue.alone(ctx, func() error {
+		// Writers wait behind this, so it does not wait for readers for long.
+		if err := s.tx.plain(`PRAGMA busy_timeout = 50`); err != nil {
+			return failed(err)
+		}
 		var busy int64
-		if err := s.tx.query(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy); err != nil {
+		err := s.tx.query(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy)
+		if err := errors.Join(err, failed(s.tx.plain(`PRAGMA busy_timeout = 2000`))); err != nil {
 			return err
 		}
 		if busy != 0 {
