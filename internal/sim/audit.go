@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
@@ -222,7 +223,7 @@ func (a *audit) projected(old *protocol.Task, ws *protocol.WriteSet) {
 	switch {
 	case len(ws.Records) > 0 || len(ws.Entries) > 0 || ws.Transition != nil:
 		a.fail("I10", "the projection of task %s writes records, money or history", t.ID)
-	case t.State != old.State || t.Attempts != old.Attempts || t.Result != old.Result || !t.CompletedAt.Equal(old.CompletedAt):
+	case t.State != old.State || t.Attempts != old.Attempts || !reflect.DeepEqual(t.Result, old.Result) || !t.CompletedAt.Equal(old.CompletedAt):
 		a.fail("I10", "the projection of task %s changes its receipt", t.ID)
 	}
 }

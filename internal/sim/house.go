@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/backend"
+	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/service"
 )
@@ -16,6 +17,10 @@ type Worker struct {
 	service *service.Service
 	pool    pool
 	wrong   func(*world) // of tests: looks for one more violation after each step
+
+	// Open makes the empty store of a schedule, whose first record number is
+	// the argument; Run closes it. nil keeps everything in memory.
+	Open func(first int64) protocol.Store
 }
 
 // NewWorker makes a worker, for one goroutine.

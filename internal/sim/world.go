@@ -19,7 +19,7 @@ import (
 type world struct {
 	script *Script
 	sched  *scheduler
-	store  *memory.Store
+	store  protocol.Store
 	audit  *audit
 	nodes  []*node
 	ctx    context.Context
@@ -63,6 +63,7 @@ const mostSteps = 60_000
 // Run lives through a script. With keep the operation log is there in words.
 func (h *Worker) Run(s *Script, keep bool) (res *Result) {
 	w := newWorld(h, s, keep)
+	defer w.store.Close()
 	h.door.Scheduler = w.sched
 	defer func() {
 		if v := recover(); v != nil {
@@ -85,9 +86,16 @@ func (h *Worker) Run(s *Script, keep bool) (res *Result) {
 	return w.result()
 }
 
+func (h *Worker) open(first int64) protocol.Store {
+	if h.Open != nil {
+		return h.Open(first)
+	}
+	return memory.New(first)
+}
+
 func newWorld(h *Worker, s *Script, keep bool) *world {
 	w := &world{
-		worker: h, script: s, store: memory.New(1000), ctx: context.Background(), tally: map[Kind]int{}, points: map[string]int{},
+		worker: h, script: s, store: h.open(1000), ctx: context.Background(), tally: map[Kind]int{}, points: map[string]int{},
 		calmed: make(chan struct{}), began: time.Date(2026, 8, 30, 12, 0, 0, 0, time.UTC), nodes: make([]*node, s.World.Nodes),
 	}
 	w.log = oplog{hash: fnvStart, keep: keep}
