@@ -285,6 +285,21 @@ func TestWaitEventsRedriveForget(t *testing.T) {
 	}
 }
 
+func TestKeysAndVersionAsJSON(t *testing.T) {
+	srv := mockserver.Run(t)
+	dir := t.TempDir()
+	if err := makeKeys(filepath.Join(dir, "keys.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"keys", "--json", "--db", filepath.Join(dir, "m.db")}, {"version", "--json"}} {
+		out, got := cli(t, srv, args...)
+		var v map[string]string
+		if err := json.Unmarshal([]byte(out), &v); got != 0 || err != nil || len(v) != 4 {
+			t.Errorf("%v: status %d, %v, %d fields", args, got, err, len(v))
+		}
+	}
+}
+
 func TestCompletionKnowsTheFlags(t *testing.T) {
 	srv := mockserver.Run(t)
 	out, got := cli(t, srv, "__complete", "ingest", "--write", "")

@@ -204,6 +204,7 @@ func newKey(svc string) string {
 // keysCommand prints the keys that `serve` made, as a shell reads them.
 func keysCommand() *cobra.Command {
 	var db, url string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Print the keys that serve made, as variables the client reads: eval \"$(memwrite keys)\"",
@@ -218,15 +219,23 @@ func keysCommand() *cobra.Command {
 			if err := yaml.Unmarshal(raw, &f); err != nil {
 				return fmt.Errorf("%s: not a key file", file)
 			}
+			variables := map[string]string{}
 			for _, k := range f.Keys {
 				name := map[string]string{service.ServiceMemorySync: "MEMORYSYNC", service.ServiceFishMem: "FISHMEM"}[k.Service]
-				fmt.Fprintf(cmd.OutOrStdout(), "export %s_BASE_URL=%s %s_API_KEY=%s\n", name, url, name, k.Key)
+				variables[name+"_BASE_URL"], variables[name+"_API_KEY"] = url, k.Key
+				if !asJSON {
+					fmt.Fprintf(cmd.OutOrStdout(), "export %s_BASE_URL=%s %s_API_KEY=%s\n", name, url, name, k.Key)
+				}
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), variables)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&db, "db", defaultDB(), "the `file` serve uses; the keys are beside it")
 	cmd.Flags().StringVar(&url, "url", "http://"+defaultListen, "the `URL` of the server")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the variables as JSON")
 	cmd.AddCommand(&cobra.Command{
 		Use: "new memorysync|fishmem", Short: "Make a key and print it with its SHA-256, for a key file", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
