@@ -95,10 +95,27 @@ func (t *Totals) Print(w io.Writer) {
 	for _, p := range sortedKeys(t.Points) {
 		fmt.Fprintf(w, "fault %s %d\n", p, t.Points[p])
 	}
-	n := max(t.Schedules, 1)
-	fmt.Fprintf(w, "operations_per_schedule=%.1f faults_per_schedule=%.1f\n", float64(t.Ops)/float64(n), float64(faults)/float64(n))
-	fmt.Fprintf(w, "schedules=%d steps=%d crashes=%d violations=%d per_second=%.0f\n",
-		t.Schedules, t.Steps, t.Crashes, t.Violations, float64(t.Schedules)/t.Took.Seconds())
+	n := float64(max(t.Schedules, 1))
+	rarest := t.Schedules
+	for _, list := range kindsAt {
+		for _, k := range list.kinds {
+			rarest = min(rarest, t.Faults[k])
+		}
+	}
+	rate := float64(t.Schedules) / t.Took.Seconds()
+	figure(w, "sim_operations_per_schedule", float64(t.Ops)/n, 40)
+	figure(w, "sim_faults_per_schedule", float64(faults)/n, 5)
+	figure(w, "sim_rarest_fault_per_thousand_schedules", float64(rarest)/n*1000, 10)
+	figure(w, "sim_schedules_per_second", rate, 300)
+	fmt.Fprintf(w, "schedules=%d steps=%d crashes=%d violations=%d per_second=%.0f\n", t.Schedules, t.Steps, t.Crashes, t.Violations, rate)
+}
+
+func figure(w io.Writer, name string, value, least float64) {
+	word := "ok"
+	if value < least {
+		word = "short"
+	}
+	fmt.Fprintf(w, "figure %s %.4g >= %g %s\n", name, value, least, word)
 }
 
 // Replay lives through a seed several times and says whether every operation
