@@ -35,6 +35,7 @@ type check struct {
 	calls   int // without polls
 	credits int
 	adds    int
+	known   string // what is publicly known of a live service here: it goes beside a failure
 	run     func(*probe)
 }
 

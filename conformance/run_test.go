@@ -211,6 +211,17 @@ func TestTheReportIsReadable(t *testing.T) {
 	}
 }
 
+// A failure where a live service is known to differ says so.
+func TestAKnownDifferenceIsNamed(t *testing.T) {
+	t.Parallel()
+	cfg := newSecond(t, "accept/mode").config()
+	cfg.Only = []string{"accept/mode"}
+	report, err := conformance.Run(t.Context(), cfg)
+	if err != nil || len(report.Failures()) != 1 || !strings.Contains(report.Failures()[0].Why, "known of the live service") {
+		t.Errorf("%v %+v", err, report)
+	}
+}
+
 func TestABadConfigurationIsRefused(t *testing.T) {
 	t.Parallel()
 	good := conformance.Endpoint{URL: "http://127.0.0.1:1", Key: "k"}

@@ -241,6 +241,9 @@ func (s *suite) one(ctx context.Context, c *check) (r Result) {
 		case nil:
 		case broken:
 			r.Outcome, r.Why = Failed, v.why
+			if c.known != "" {
+				r.Why += " (" + c.known + ")"
+			}
 		case impossible:
 			r.Outcome, r.Why = NotRun, v.why
 		default:
