@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
@@ -58,7 +56,7 @@ func (s *Store) acceptBlind(ctx context.Context, ps []proposal, which []int, out
 			c.claimed = append(c.claimed, holder{h, p.Task.ID})
 		}
 	}
-	err := s.transact(ctx, func(ctx context.Context, t *tx) error { return s.commit(ctx, t, c) })
+	err := s.blindly(ctx, c)
 	s.hopes.accepts.learn(err)
 	if err != nil {
 		for _, i := range which {
@@ -107,7 +105,7 @@ func (s *Store) applyBlind(ctx context.Context, ws []protocol.WriteSet, out []re
 		}
 	}
 	st.settle()
-	err := s.transact(ctx, func(ctx context.Context, t *tx) error { return s.commit(ctx, t, st.c) })
+	err := s.blindly(ctx, st.c)
 	s.hopes.steps.learn(err)
 	if err != nil {
 		// Who was wrong about a row forgets it. A commit that may have happened
@@ -178,12 +176,23 @@ func (k *kept) drop(id string) {
 	delete(k.tasks, id)
 }
 
-// queueClaimed takes identities that nobody holds. One that somebody does, or is
-// about to, ends the transaction.
-func (c *changes) queueClaimed(b *pgx.Batch) {
-	if len(c.claimed) > 0 {
-		hashes, tasks := holders(c.claimed)
-		fence(b, len(c.claimed), `insert into identities (hash, task_id) select * from unnest($1::bytea[], $2::text[]) as u(hash, task) order by u.hash
-			on conflict (hash) do nothing`, hashes, tasks)
+// blindly commits what was decided without a look.
+func (s *Store) blindly(ctx context.Context, c *changes) error {
+	if !c.single() {
+		return s.transact(ctx, func(ctx context.Context, t *tx) error { return s.commit(ctx, t, c) })
 	}
+	args, err := c.args()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return s.again(ctx, func() error {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		return unknown(conn.QueryRow(ctx, write, args...).Scan(nil))
+	})
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +28,16 @@ type changes struct {
 	edited  []protocol.Record
 }
 
+// write is one transaction, or the last part of one; a session keeps its plans.
+const write = `select memwrite_write($1::bytea[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::int[], $9::int[], $10::text[],
+	$11::text[], $12::bigint[], $13::boolean[], $14::bytea[], $15::boolean[], $16::bigint[], $17::bytea[], $18::text[], $19::text[],
+	$20::text[], $21::text[], $22::bigint[], $23::int[], $24::int[], $25::text[], $26::text[], $27::bigint[], $28::boolean[],
+	$29::bytea[], $30::boolean[], $31::bigint[], $32::bytea[], $33::text[], $34::text[], $35::bigint[], $36::bytea[], $37::text[],
+	$38::text[], $39::text[], $40::text[], $41::text[], $42::text[], $43::text[], $44::bigint[], $45::text[], $46::int[],
+	$47::text[], $48::bigint[], $49::text[], $50::text[], $51::text[], $52::bigint[], $53::bigint[], $54::bigint[], $55::bigint[],
+	$56::text[], $57::bigint[], $58::text[], $59::bigint[], $60::text[], $61::text[], $62::int[], $63::int[], $64::int[],
+	$65::text[], $66::text[], $67::text[], $68::text[], $69::bigint[])`
+
 // update is a task's new row with what the old one must still be.
 type update struct {
 	task protocol.Task
@@ -41,50 +52,50 @@ type holder struct {
 // queue sends everything. Rows are in the order of their keys, and tables in
 // one order everywhere, so that two transactions do not wait for each other.
 func (c *changes) queue(b *pgx.Batch) error {
-	slices.SortFunc(c.created, func(x, y protocol.Task) int { return cmp.Compare(x.ID, y.ID) })
-	c.queueClaimed(b)
-	if err := c.queueTasks(b); err != nil {
+	args, err := c.args()
+	if err != nil {
 		return err
 	}
-	c.queueIdentities(b)
+	c.queueTaken(b)
 	if err := c.queueRecords(b); err != nil {
 		return err
 	}
-	c.queueLedger(b)
-	c.queueHistory(b)
+	b.Queue(write, args...)
 	return nil
 }
 
-func (c *changes) queueTasks(b *pgx.Batch) error {
-	if len(c.created) > 0 {
-		var r taskRows
-		for i := range c.created {
-			if err := r.add(&c.created[i]); err != nil {
-				return err
-			}
-		}
-		b.Queue(insertTasks, r.args()...)
-	}
-	if len(c.updated) > 0 {
-		slices.SortFunc(c.updated, func(x, y update) int { return cmp.Compare(x.task.ID, y.task.ID) })
-		var r taskRows
-		var states, tokens []string
-		var versions []int64
-		for i := range c.updated {
-			u := &c.updated[i]
-			if err := r.add(&u.task); err != nil {
-				return err
-			}
-			states, tokens, versions = append(states, string(u.old.State)), append(tokens, u.old.Token), append(versions, u.old.Version)
-		}
-		fence(b, len(c.updated), updateTasks, append(r.args(), states, tokens, versions)...)
-	}
-	return nil
-}
+// single says that one statement is the whole transaction.
+func (c *changes) single() bool { return len(c.taken)+len(c.records)+len(c.edited) == 0 }
 
 // fence queues a statement that has to meet n rows, or nothing is committed.
 func fence(b *pgx.Batch, n int, sql string, args ...any) {
 	b.Queue(fmt.Sprintf(`with met as (%s returning 1) select memwrite_require(count(*) = $%d) from met`, sql, len(args)+1), append(args, n)...)
+}
+
+// args are the columns of memwrite_write; see the migration that makes it.
+func (c *changes) args() ([]any, error) {
+	slices.SortFunc(c.created, func(x, y protocol.Task) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(c.updated, func(x, y update) int { return cmp.Compare(x.task.ID, y.task.ID) })
+	var created, updated taskRows
+	for i := range c.created {
+		if err := created.add(&c.created[i]); err != nil {
+			return nil, err
+		}
+	}
+	var states, tokens []string
+	var versions []int64
+	for i := range c.updated {
+		u := &c.updated[i]
+		if err := updated.add(&u.task); err != nil {
+			return nil, err
+		}
+		states, tokens, versions = append(states, string(u.old.State)), append(tokens, u.old.Token), append(versions, u.old.Version)
+	}
+	claimed, claimants := holders(c.claimed)
+	dropped, droppers := holders(c.dropped)
+	args := append([]any{claimed, claimants}, created.args()...)
+	args = append(append(args, updated.args()...), states, tokens, versions, dropped, droppers, c.shown)
+	return append(append(args, c.ledger()...), c.transitions()...), nil
 }
 
 // taskRows are tasks as columns.
@@ -124,27 +135,10 @@ func (r *taskRows) args() []any {
 	return []any{r.id, r.workspace, r.kind, r.state, r.version, r.attempts, r.most, r.owner, r.token, r.due, r.committed, r.planHash, r.input, r.created, r.doc}
 }
 
-const unnestTasks = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::int[], $7::int[], $8::text[], $9::text[], $10::bigint[],
-	$11::boolean[], $12::bytea[], $13::boolean[], $14::bigint[], $15::bytea[]`
-
-const insertTasks = `insert into tasks (id, workspace, kind, state, version, attempts, max_attempts, lease_owner, lease_token, due_at,
-	committed, plan_hash, has_input, created_at, doc) select * from ` + unnestTasks + `)`
-
-// The row lock is held already; the fence is in the statement all the same.
-const updateTasks = `update tasks t set state = u.state, version = u.version, attempts = u.attempts, max_attempts = u.most, lease_owner = u.owner,
-	lease_token = u.token, due_at = u.due, committed = u.committed, plan_hash = u.plan, has_input = u.input, doc = u.doc
-	from ` + unnestTasks + `, $16::text[], $17::text[], $18::bigint[])
-	as u(id, workspace, kind, state, version, attempts, most, owner, token, due, committed, plan, input, created, doc, old_state, old_token, old_version)
-	where t.id = u.id and t.state = u.old_state and t.lease_token = u.old_token and t.version = u.old_version`
-
-func (c *changes) queueIdentities(b *pgx.Batch) {
+func (c *changes) queueTaken(b *pgx.Batch) {
 	if len(c.taken) > 0 {
 		hashes, tasks := holders(c.taken)
 		fence(b, len(c.taken), `update identities i set task_id = u.task from unnest($1::bytea[], $2::text[]) as u(hash, task) where i.hash = u.hash`, hashes, tasks)
-	}
-	if len(c.dropped) > 0 {
-		hashes, tasks := holders(c.dropped)
-		b.Queue(`delete from identities i using unnest($1::bytea[], $2::text[]) as u(hash, task) where i.hash = u.hash and i.task_id = u.task`, hashes, tasks)
 	}
 }
 
@@ -197,50 +191,34 @@ func (c *changes) queueRecords(b *pgx.Batch) error {
 			as u(id, type, key, expires, projected, forgotten, doc) where r.id = u.id and not r.forgotten`,
 			ids, typ, key, expires, projected, forgotten, body)
 	}
-	if len(c.shown) > 0 {
-		b.Queue(`update records set projected = true where id = any($1::text[]) and not forgotten`, c.shown)
-	}
 	return nil
 }
 
-func (c *changes) queueLedger(b *pgx.Batch) {
-	if es := c.books.entries; len(es) > 0 {
-		n := len(es)
-		ids, ws, units, periods, kinds, tasks, of := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-		amounts, at, runs := make([]int64, n), make([]int64, n), make([]int32, n)
-		for i, e := range es {
-			ids[i], ws[i], units[i], periods[i], kinds[i] = e.ID, e.Account.Workspace, string(e.Account.Unit), e.Account.Period, string(e.Kind)
-			amounts[i], tasks[i], runs[i], of[i], at[i] = e.Amount, e.TaskID, int32(e.Run), e.Of, nanos(e.At)
-		}
-		b.Queue(`insert into entries (id, workspace, unit, period, kind, amount, task_id, run, of_id, at)
-			select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::int[], $9::text[], $10::bigint[])`,
-			ids, ws, units, periods, kinds, amounts, tasks, runs, of, at)
+func (c *changes) ledger() []any {
+	es := c.books.entries
+	n := len(es)
+	ids, ws, units, periods, kinds, tasks, of := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	amounts, at, runs := make([]int64, n), make([]int64, n), make([]int32, n)
+	for i, e := range es {
+		ids[i], ws[i], units[i], periods[i], kinds[i] = e.ID, e.Account.Workspace, string(e.Account.Unit), e.Account.Period, string(e.Kind)
+		amounts[i], tasks[i], runs[i], of[i], at[i] = e.Amount, e.TaskID, int32(e.Run), e.Of, nanos(e.At)
 	}
-	var ws, units, periods []string
+	var spaces, unit, period []string
 	var granted, available, reserved, spent []int64
 	for _, a := range c.books.accounts {
 		if d := c.books.delta(a); c.books.changed[a] {
-			ws, units, periods = append(ws, a.Workspace), append(units, string(a.Unit)), append(periods, a.Period)
+			spaces, unit, period = append(spaces, a.Workspace), append(unit, string(a.Unit)), append(period, a.Period)
 			granted, available, reserved, spent = append(granted, d.Granted), append(available, d.Available), append(reserved, d.Reserved), append(spent, d.Spent)
 		}
 	}
-	if len(ws) > 0 {
-		fence(b, len(ws), `update balances b set opened = true, granted = b.granted + u.granted, available = b.available + u.available,
-			reserved = b.reserved + u.reserved, spent = b.spent + u.spent
-			from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-			as u(workspace, unit, period, granted, available, reserved, spent)
-			where b.workspace = u.workspace and b.unit = u.unit and b.period = u.period`, ws, units, periods, granted, available, reserved, spent)
-	}
+	return []any{ids, ws, units, periods, kinds, amounts, tasks, runs, of, at, spaces, unit, period, granted, available, reserved, spent}
 }
 
-// queueHistory gives transitions their positions. The rows of the counters are
-// locked last and only until the commit, which is what makes a position that a
-// reader sees later than another never smaller.
-func (c *changes) queueHistory(b *pgx.Batch) {
+// transitions get their positions from the counters of their workspaces, whose
+// rows are locked last and only until the commit. That is what makes a position
+// that a reader sees later than another never smaller.
+func (c *changes) transitions() []any {
 	n := len(c.history)
-	if n == 0 {
-		return
-	}
 	ranks := map[string]int64{}
 	ws, ids, tasks, from, to, class, code := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	rank, at := make([]int64, n), make([]int64, n)
@@ -251,27 +229,10 @@ func (c *changes) queueHistory(b *pgx.Batch) {
 		number[i], run[i], attempt[i] = int32(t.Number), int32(t.Run), int32(t.Attempt)
 		from[i], to[i], class[i], code[i] = string(t.From), string(t.To), string(t.Class), t.Code
 	}
-	var spaces []string
-	var counts []int64
-	for w := range ranks {
-		spaces = append(spaces, w)
+	spaces := slices.Sorted(maps.Keys(ranks))
+	counts := make([]int64, len(spaces))
+	for i, w := range spaces {
+		counts[i] = ranks[w]
 	}
-	slices.Sort(spaces)
-	for _, w := range spaces {
-		counts = append(counts, ranks[w])
-	}
-	if len(spaces) > 1 { // of one there is no order
-		b.Queue(`select 1 from histories where workspace = any($1::text[]) order by workspace for update`, spaces)
-	}
-	b.Queue(`with counted as (
-			update histories h set position = h.position + c.n from unnest($1::text[], $2::bigint[]) as c(workspace, n)
-			where h.workspace = c.workspace returning h.workspace, h.position - c.n as before),
-		met as (
-			insert into transitions (workspace, position, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
-			select t.workspace, c.before + t.rank, t.id, t.task_id, t.number, t.run, t.attempt, t.from_state, t.to_state, t.class, t.code, t.at
-			from unnest($3::text[], $4::bigint[], $5::text[], $6::text[], $7::int[], $8::int[], $9::int[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[])
-			as t(workspace, rank, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
-			join counted c on c.workspace = t.workspace returning 1)
-		select memwrite_require(count(*) = $15) from met`,
-		spaces, counts, ws, rank, ids, tasks, number, run, attempt, from, to, class, code, at, n)
+	return []any{spaces, counts, ws, rank, ids, tasks, number, run, attempt, from, to, class, code, at}
 }

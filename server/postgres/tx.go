@@ -69,7 +69,12 @@ func (t *tx) commit(ctx context.Context, queue func(*pgx.Batch) error) error {
 		t.done = true
 		return nil
 	})
-	err := t.conn.SendBatch(ctx, b).Close()
+	return unknown(t.conn.SendBatch(ctx, b).Close())
+}
+
+// unknown marks what kept a commit from being confirmed. What the server refused
+// it has not done.
+func unknown(err error) error {
 	var said *pgconn.PgError
 	if err != nil && !errors.Is(err, errFence) && (!errors.As(err, &said) || shutdown(said)) {
 		return errors.Join(errOutcomeUnknown, err)

@@ -132,6 +132,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 	err := s.write(ctx, func(x *tx) error {
 		out, stopped = nil, nil
 		at, id := int64(-1<<63), ""
+		wrote := map[string]bool{} // one that is due again as it was written is the next look's
 		for len(out) < limit {
 			ts, last, err := x.due(now, at, id, min(page, limit-len(out)+4))
 			if err != nil {
@@ -145,6 +146,9 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 				if len(out) == limit {
 					return nil
 				}
+				if wrote[t.ID] {
+					continue
+				}
 				w, ok := decide(t)
 				if !ok {
 					continue
@@ -157,6 +161,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 					got, err := x.apply(p)
 					if err == nil {
 						out = append(out, got)
+						wrote[got.ID] = true
 					}
 					return err
 				})
