@@ -62,7 +62,7 @@ func acceptChecks() []*check {
 		},
 		{
 			name: "accept/spelling", promise: "White space in the content, the spelling of a time and every digit of a number are part of the command", point: "FishMem 4.1",
-			known: "known of the live service: it reads numbers as floating point, so that digits above 2^53 may not count",
+			known: "to be expected of the live service, whose language reads numbers as floating point: digits above 2^53 do not count there",
 			needs: fm, calls: 5, credits: 2, run: func(p *probe) {
 				user, key := p.fishMemUser(), p.id()
 				body := func(content, date, number string) string {
