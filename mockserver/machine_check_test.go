@@ -89,12 +89,22 @@ func (m *machine) effect(rt *rapid.T, c *call) {
 		return
 	}
 	if len(made) != 1 {
-		rt.Fatalf("a new %s made the tasks %v", c.kind, made)
+		rt.Fatalf("a new %s made the tasks %v: %s", c.kind, made, m.answered(c))
 	}
 	c.made = made[0]
 	m.texts[c.made] = c.text
 	if c.key != "" {
 		m.commands[c.key] = c.message
+	}
+}
+
+// answered is what a call's caller was told, if anything by now.
+func (m *machine) answered(c *call) string {
+	select {
+	case <-c.done:
+		return fmt.Sprintf("%d %s %v", c.answer.status, c.answer.body, c.lost)
+	default:
+		return "no answer yet"
 	}
 }
 

@@ -99,6 +99,7 @@ type call struct {
 	lost   error // no whole answer came
 
 	before    protocol.Snapshot
+	drained   int    // how often credits or quota had been taken away before it
 	twin      string // the task that held its identity
 	made      string // the task it made
 	exhausted bool   // a fault took the credits away
@@ -118,7 +119,7 @@ func (m *machine) send(rt *rapid.T, msg message) {
 func (m *machine) start(msg message) *call {
 	m.unique++
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &call{message: msg, seq: m.unique, cancel: cancel, done: make(chan struct{}), before: m.srv.Stored()}
+	c := &call{message: msg, seq: m.unique, cancel: cancel, done: make(chan struct{}), before: m.srv.Stored(), drained: m.drained()}
 	if id, ok := c.before.Identities[msg.identity]; ok && !msg.identity.IsZero() {
 		// A turn is recognised for its window, and a reference or turn that
 		// FAILED is free again. A key is not: its operation is redriven.
@@ -138,10 +139,14 @@ func (m *machine) start(msg message) *call {
 
 // rest waits until nothing moves; a call without an answer stays open.
 func (m *machine) rest(c *call) {
-	drained := m.fired(mockserver.ExhaustCredits, mockserver.ExhaustQuota)
 	synctest.Wait()
-	c.exhausted = m.fired(mockserver.ExhaustCredits, mockserver.ExhaustQuota) > drained
+	c.exhausted = m.drained() > c.drained
 	m.open = append(m.open, c)
+}
+
+// drained is how often a fault has taken credits or quota away.
+func (m *machine) drained() int {
+	return m.fired(mockserver.ExhaustCredits, mockserver.ExhaustQuota)
 }
 
 // request is one exchange with the key for its path.
