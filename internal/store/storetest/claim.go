@@ -141,3 +141,26 @@ func rareTasksAreFound(b *bundle) {
 		}
 	}
 }
+
+// A look that ends a task whose projection waits then leaves that to the next.
+func claimWritesARowOnceALook(b *bundle) {
+	b.accept(infer("k"))
+	for range 2 { // attempts of the task, of which the second is its last
+		t, _ := b.claim(fmt.Sprint("t", b.now.Unix()))
+		if t.Attempts == 1 {
+			t = b.apply(protocol.FreezePlan(t, []protocol.Fact{{Text: "x", Type: "fact"}}, make([]protocol.Judgment, 1), 0, b.now))
+			b.apply(protocol.Commit(t, b.now))
+		}
+		b.now = b.now.Add(time.Minute)
+	}
+	other := b.accept(infer("other"))
+	b.now = b.now.Add(time.Second) // what is ended now is due again behind the other
+	for _, want := range []int{2, 1} {
+		if got := b.claimSome(many, func(protocol.Task) bool { return true }); len(got) != want {
+			b.Fatalf("a look wrote %d rows, want %d: %+v", len(got), want, got)
+		}
+	}
+	if got, err := b.store.Task(b.ctx, other.ID); err != nil || got.Version != 2 {
+		b.Fatalf("%+v, %v", got, err)
+	}
+}

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) protocol.Store) {
 		{"ClaimPagesPastManyThatItSkips", claimPagesPastManyThatItSkips},
 		{"ClaimPassesOverABrokenWrite", claimPassesOverABrokenWrite},
 		{"ClaimTakesEachOfManyOnce", claimTakesEachOfManyOnce},
+		{"ClaimWritesARowOnceALook", claimWritesARowOnceALook},
 		{"WriteNeedsItsCondition", writeNeedsItsCondition},
 		{"BrokenRowIsStopped", brokenRowIsStopped},
 		{"WholeLife", wholeLife},
