@@ -343,16 +343,3 @@ func (r *repeated) Read(p []byte) (int, error) {
 	r.at = (r.at + n) % len(r.text)
 	return n, nil
 }
-
-// Whatever a file holds, reading it ends, and no line is counted twice.
-func FuzzFile(f *testing.F) {
-	f.Add([]byte("\xef\xbb\xbf"+note(1)+"\r\n\n{"), false)
-	f.Add([]byte("id,text,end_user\n1,\"a\nb\",u\n2,\"c\n"), true)
-	f.Add([]byte("id\n\"\"\"\n\"\n"), true)
-	f.Fuzz(func(t *testing.T, data []byte, csv bool) {
-		c, err := ingest.Run(t.Context(), nil, ingest.Config{In: bytes.NewReader(data), CSV: csv, DryRun: true})
-		if err == nil && (c.Records != c.Valid+c.Rejected+c.Duplicate || c.Records > bytes.Count(data, []byte("\n"))+1) {
-			t.Errorf("%+v", c)
-		}
-	})
-}
