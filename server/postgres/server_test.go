@@ -26,10 +26,10 @@ func TestNodesThatStartTogetherMigrateOnce(t *testing.T) {
 			t.Errorf("the first number is %d, %v", n, err)
 		}
 	})
-	var ups int
-	must(t, session(t, url).QueryRow(t.Context(), `select count(*) from memwrite_migrations where version_id > 0`).Scan(&ups))
-	if ups != 1 {
-		t.Errorf("%d migrations were made", ups)
+	var made, versions int
+	must(t, session(t, url).QueryRow(t.Context(), `select count(*), count(distinct version_id) from memwrite_migrations where version_id > 0`).Scan(&made, &versions))
+	if made == 0 || made != versions {
+		t.Errorf("%d migrations were made of %d versions", made, versions)
 	}
 }
 
