@@ -3,6 +3,7 @@ package pgtest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -101,6 +102,19 @@ func (c *Cluster) Resume() error { return c.ctl("start") }
 func (c *Cluster) Stop() error {
 	err := c.ctl("stop", "-m", "immediate")
 	return errors.Join(err, os.RemoveAll(c.dir))
+}
+
+// endWithProcess stops the cluster and removes its files when this process is
+// gone, however it ended: a shell reads from it until then.
+func (c *Cluster) endWithProcess() (io.Closer, error) {
+	cmd := exec.Command("sh", "-c", `cat >/dev/null; "$1" -D "$2/data" -m immediate stop >/dev/null 2>&1; rm -rf "$2"`, "sh", filepath.Join(c.bin, "pg_ctl"), c.dir)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.as}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	return in, cmd.Start()
 }
 
 func (c *Cluster) ctl(args ...string) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ var shared struct {
 	once sync.Once
 	url  string
 	err  error
+	hold io.Closer // while it is open the throwaway lives
 }
 
 // URL gives the test a schema of its own, which is dropped when it ends.
@@ -39,7 +41,7 @@ func URL(tb testing.TB) string {
 		var c *Cluster
 		if c, shared.err = start(os.TempDir()); shared.err == nil {
 			shared.url = c.URL()
-			// It ends with the process that started it; see Cluster.
+			shared.hold, shared.err = c.endWithProcess()
 		}
 	})
 	if shared.err != nil {
