@@ -13,7 +13,7 @@ import (
 func (e *Engine) loop() {
 	futile := 0 // looks in a row that took nothing of what is due
 	for e.ctx.Err() == nil {
-		free := e.free()
+		free := e.reserve()
 		if free > 0 {
 			n, err := e.claim(free)
 			e.failed(err)
@@ -39,16 +39,37 @@ func (e *Engine) loop() {
 	}
 }
 
-// free is how many runners are; with none, what is due stays behind.
-func (e *Engine) free() int {
+// reserve takes every runner that is free for the look that follows, so that
+// none is given away meanwhile; with none, what is due stays behind.
+func (e *Engine) reserve() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.draining {
 		return 0
 	}
-	n := e.limits.Runners - e.busy
-	e.behind = e.behind || n <= 0
+	n := max(e.limits.Runners-e.busy, 0)
+	e.behind = e.behind || n == 0
+	e.busy += n
 	return n
+}
+
+// unreserve frees runners that a look found nothing for.
+func (e *Engine) unreserve(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.busy -= n
+	e.calmed()
+}
+
+// calmed tells who drains the engine that fewer runners are busy.
+func (e *Engine) calmed() {
+	if !e.draining {
+		return
+	}
+	select {
+	case e.quiet <- struct{}{}:
+	default:
+	}
 }
 
 // pause is how long nothing is to be done, unless something wakes the loop. due:
@@ -66,9 +87,12 @@ func (e *Engine) pause(free int) (wait time.Duration, due bool) {
 	return min(wait, e.limits.RepairEvery), wait <= 0
 }
 
-// claim takes up to limit due tasks and runs them. It returns how many rows it
-// wrote, those it ended itself included.
+// claim takes up to limit due tasks and runs them, each with one of the limit
+// runners that are reserved for it. It returns how many rows it wrote, those it
+// ended itself included.
 func (e *Engine) claim(limit int) (int, error) {
+	used := 0
+	defer func() { e.unreserve(limit - used) }()
 	now := e.sched.Now()
 	token := e.random(12)
 	workspaces := map[string]protocol.Workspace{}
@@ -104,9 +128,7 @@ func (e *Engine) claim(limit int) (int, error) {
 			}
 			workspaces[t.Workspace] = w
 		}
-		e.mu.Lock()
-		e.busy++
-		e.mu.Unlock()
+		used++
 		e.runs(t, w)
 	}
 	return len(ts), err
@@ -116,12 +138,7 @@ func (e *Engine) release() {
 	e.mu.Lock()
 	e.busy--
 	behind := e.behind
-	if e.draining {
-		select {
-		case e.quiet <- struct{}{}:
-		default:
-		}
-	}
+	e.calmed()
 	e.mu.Unlock()
 	if behind {
 		e.nudge()
