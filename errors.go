@@ -171,7 +171,12 @@ func (e *Error) Error() string {
 		b.WriteString(" (request " + e.RequestID + ")")
 	}
 	if e.Tries > 0 {
-		b.WriteString(" after " + strconv.Itoa(e.Tries) + " tries")
+		b.WriteString(" after " + strconv.Itoa(e.Tries))
+		if e.Tries == 1 {
+			b.WriteString(" try")
+		} else {
+			b.WriteString(" tries")
+		}
 	}
 	if e.RetryAfter > 0 {
 		b.WriteString("; the service asks to wait " + e.RetryAfter.String())

@@ -9,6 +9,14 @@ import (
 )
 
 // Kind is what goes wrong, by its meaning and not by the line that breaks.
+//
+// Of the connection and the answer: [DropResponse], [Truncate], [Stall],
+// [Reset], [Status], [IdempotencyIncomplete] and [ReservationInProgress].
+//
+// Behind the answer: [ProviderTimeout], [ProviderInvalid], [ProviderDown],
+// [ProviderRefuses], [ProviderRejects], [KillRunner], [FreezeRunner],
+// [ExpireLease], [LoseWakeup], [DuplicateWakeup], [DelayWakeup],
+// [FailProjection], [ExhaustCredits], [ExhaustQuota] and [LateArrival].
 type Kind string
 
 // Faults of the connection and of the answer. The ones marked "after" happen
@@ -42,7 +50,8 @@ const (
 	LateArrival     Kind = "late_arrival"     // whether a write is recognised is judged as if it came Delay later
 )
 
-// Point is where in an attempt a runner fault strikes.
+// Point is where in an attempt a runner fault strikes: [BeforeInference],
+// [AfterInference], [AfterPlan], [AfterCommit] or [BeforeFinish].
 type Point string
 
 // The points of an attempt, in order.

@@ -49,7 +49,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	memorySync := flags.String("memorysync-url", "", "write to this MemorySync `URL`; the key comes from MEMORYSYNC_API_KEY")
 	fishMem := flags.String("fishmem-url", "", "write to this FishMem `URL`; the key comes from FISHMEM_API_KEY")
 	server := flags.String("server", "", "write to the reference server at this `URL`, such as that of memwrite serve; the keys come from the same variables")
-	if err := flags.Parse(args); err != nil {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil // asked for, and printed
+	case err != nil:
 		return err
 	}
 	notes, err := load(*file)

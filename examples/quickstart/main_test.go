@@ -121,3 +121,10 @@ func TestABadLineNamesItselfAndNotItsText(t *testing.T) {
 		}
 	}
 }
+
+func TestHelpIsNoError(t *testing.T) {
+	t.Parallel()
+	if err := run(t.Context(), []string{"--help"}, noEnv, strings.NewReader(""), &bytes.Buffer{}); err != nil {
+		t.Error(err)
+	}
+}
