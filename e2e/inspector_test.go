@@ -93,7 +93,7 @@ func TestSearchFinds(t *testing.T) {
 	for _, q := range []string{e.ID, "note-wanted", e.Results[0].ID} {
 		b.do(chromedp.SetValue("#q", q))
 		b.presses("form[role=search] button")
-		b.sees("1 writes shown")
+		b.sees("1 write shown")
 		b.sees(e.ID[:16])
 	}
 	b.do(chromedp.Clear("#q"), chromedp.SetValue("#state", "FAILED"))
@@ -115,7 +115,7 @@ func TestTheKeyboardAloneSuffices(t *testing.T) {
 		t.Fatalf("the slash reaches %q", got)
 	}
 	b.leaves(func() { b.keys("note-0001" + kb.Enter) })
-	b.sees("1 writes shown")
+	b.sees("1 write shown")
 	b.tabTo("w-" + e.ID)
 	// The live part is made anew while the link has the focus, and it stays.
 	b.settled("0002", note)

@@ -126,3 +126,12 @@ func FuzzPlace(f *testing.F) {
 		}
 	})
 }
+
+func TestOneIsNoPlural(t *testing.T) {
+	for amount, want := range map[int64]string{0: "none", 1: "1 add settled", 2: "2 adds settled"} {
+		got := charge(protocol.Task{State: protocol.Succeeded, Amount: amount, Account: protocol.Account{Unit: protocol.Adds}})
+		if got != want {
+			t.Errorf("%d is %q, want %q", amount, got, want)
+		}
+	}
+}

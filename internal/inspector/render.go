@@ -36,7 +36,7 @@ func parse() map[string]*template.Template {
 		"short": short, "dur": duration, "clock": func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"lower": strings.ToLower, "charge": charge, "in": func(a, b time.Time) string { return duration(b.Sub(a)) },
-		"root": func() string { return Root },
+		"root": func() string { return Root }, "plural": plural[int], "amount": amount,
 	}
 	out := map[string]*template.Template{}
 	for _, name := range []string{"writes", "write", "records", "ledger", "requests", "faults", "load"} {
@@ -119,6 +119,17 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// plural is a number with its noun, whose plural ends in s.
+func plural[N int | int64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// amount is so many of a unit, whose name is a plural.
+func amount(n int64, u protocol.Unit) string { return plural(n, strings.TrimSuffix(string(u), "s")) }
+
 // charge says what became of a task's reservation.
 func charge(t protocol.Task) string {
 	if t.Amount == 0 {
@@ -131,5 +142,5 @@ func charge(t protocol.Task) string {
 	case protocol.Failed:
 		word = "released"
 	}
-	return fmt.Sprintf("%d %s %s", t.Amount, t.Account.Unit, word)
+	return amount(t.Amount, t.Account.Unit) + " " + word
 }
