@@ -39,7 +39,7 @@ type AddOutcome string
 
 // The outcomes. All of them are definite answers, and come with a nil error.
 const (
-	Stored          AddOutcome = "stored"           // AddResult.Memory is what was made, or what a near-duplicate matched
+	Stored          AddOutcome = "stored"           // AddResult.Memory is what was made, or what a near-duplicate matched: see Matched
 	AlreadyIngested AddOutcome = "already_ingested" // the reference is known; nothing was written now
 	Skipped         AddOutcome = "skipped"          // nothing worth storing; see AddResult.Reason
 )
@@ -62,6 +62,14 @@ type AddResult struct {
 	MemoryIDs []int64 // Stored: the memory's; AlreadyIngested: the first write's, which may be none
 	Reason    string  // Skipped: the service's own word, open
 	Ref       Ref
+	// Matched tells that the near-duplicate filter took this text for one it has:
+	// nothing was made, and Memory is another write's. It is told by the memory's
+	// metadata, so false where an answer carries none. For AlreadyIngested it is
+	// known only under WithVerifyText.
+	Matched bool
+	// Owner is the client_ref that made the memory, as RefField in its metadata
+	// says; empty where that is not known.
+	Owner     string
 	Tries     int
 	RequestID string
 	Verified  TextVerification
@@ -103,6 +111,7 @@ func (c *Client) Add(ctx context.Context, req AddRequest) (*AddResult, error) {
 	case id != nil: // the order of these cases is the wire's
 		got.Memory.ID = *id
 		res.Outcome, res.Memory, res.MemoryIDs = Stored, &got.Memory, []int64{*id}
+		res.Owner, res.Matched = originOf(got.Metadata).of(req)
 	case got.Status == "skipped" && got.Reason == "already_ingested":
 		res.Outcome, res.Reason, res.MemoryIDs = AlreadyIngested, got.Reason, got.MemoryIDs
 		if c.verifyText || req.VerifyText {
@@ -176,18 +185,16 @@ func (c *Client) verify(ctx context.Context, req AddRequest, res *AddResult) (*A
 		res.VerifyErr = err
 		return res, nil
 	}
-	var meta struct {
-		Hash string `json:"memwrite_text_sha256"`
-		Ref  string `json:"memwrite_client_ref"`
-	}
-	if json.Unmarshal(m.Metadata, &meta) != nil || meta.Hash == "" {
+	made := originOf(m.Metadata)
+	res.Owner, res.Matched = made.of(req)
+	if made.Hash == "" {
 		return res, nil
 	}
-	if meta.Hash == textHash(req.Text) {
+	if made.Hash == textHash(req.Text) {
 		res.Verified = TextMatches
 		return res, nil
 	}
-	if meta.Ref != req.Ref.String() {
+	if made.Ref != req.Ref.String() {
 		return res, nil // made by another record; this one's text was only close to it
 	}
 	res.Verified = TextDifferent
