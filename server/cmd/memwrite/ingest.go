@@ -40,7 +40,12 @@ A line is one record:
 
 with write (add, turn, infer or verbatim), kind, id, version or ref, end_user,
 text and the fields of the call. A line that is no record, or that the service
-refuses, is reported with its number, and the rest goes on.
+refuses, is reported with its number, and the rest goes on: each of them with
+--report FILE, or --report - for standard output, and the first three without.
+
+A second run goes on at the end of the same report. What an earlier run has
+written has no line again and is counted as done before; a line that is still
+rejected has another.
 
 FILE.memwrite-state beside the file knows what was written, so that a run that
 was interrupted or killed goes on where it was, and an id that comes twice with
@@ -72,7 +77,7 @@ a key), run it again then; 4 not finished, run it again.`,
 	flags.BoolVar(&f.config.DeadLetter, "dead-letters", false, "the lines are a worker's dead letters; their records are written again")
 	flags.StringVar(&f.state, "state", "", "the state `file`; by default FILE.memwrite-state")
 	flags.BoolVar(&f.noState, "no-state", false, "keep no state")
-	flags.StringVar(&f.config.Report, "report", "", "write what became of each record to this `file`, a line of JSON each")
+	flags.StringVar(&f.config.Report, "report", "", "write what became of each record to this `file`, a line of JSON each; - is standard output, and the counts go to standard error then")
 	flags.BoolVar(&f.json, "json", false, "print the counts as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	complete(cmd, "format", "jsonl", "csv")
@@ -110,14 +115,32 @@ func (f *ingestFlags) run(cmd *cobra.Command, file string) error {
 	if client != nil {
 		defer func() { _ = client.Close() }()
 	}
+	out := cmd.OutOrStdout()
+	if cfg.Report == "-" {
+		cfg.ReportTo, cfg.Report, out = out, "", cmd.ErrOrStderr()
+	}
+	var refused []ingest.Line // the first of them
+	cfg.Said = func(l ingest.Line) {
+		if l.Outcome == ingest.Rejected && len(refused) < refusedShown {
+			refused = append(refused, l)
+		}
+	}
 	began := time.Now()
 	counts, err := ingest.Run(ctx, client, cfg)
 	bar.end()
-	if printed := f.summary(cmd.OutOrStdout(), counts, time.Since(began)); err == nil {
+	if f.config.Report == "" {
+		for _, l := range refused {
+			fmt.Fprintf(cmd.ErrOrStderr(), "line %d: %s\n", l.Line, l.Reason)
+		}
+	}
+	if printed := f.summary(out, counts, time.Since(began)); err == nil {
 		err = printed
 	}
-	return ingestStatus(ctx, counts, err)
+	return f.status(ctx, counts, err)
 }
+
+// refusedShown is how many rejected lines are shown without a report.
+const refusedShown = 3
 
 func (f *ingestFlags) check(file string) error {
 	switch {
@@ -160,13 +183,13 @@ func (f *ingestFlags) summary(out io.Writer, c ingest.Counts, took time.Duration
 	if f.json {
 		return printJSON(out, c)
 	}
-	parts := []string{fmt.Sprintf("%d records", c.Records)}
+	parts := []string{records(c.Records)}
 	for _, p := range []struct {
 		n    int
 		what string
 	}{
 		{c.Before, "done before"}, {c.Stored, string(worker.Stored)}, {c.Already, "already there"}, {c.Skipped, "with nothing worth storing"},
-		{c.Duplicate, "duplicate lines"}, {c.Valid, "valid"}, {c.Rejected, "rejected"}, {c.Held, "held"}, {c.Unfinished, "not finished"},
+		{c.Duplicate, "on duplicate lines"}, {c.Valid, "valid"}, {c.Rejected, "rejected"}, {c.Held, "held"}, {c.Unfinished, "not finished"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
@@ -176,7 +199,29 @@ func (f *ingestFlags) summary(out io.Writer, c ingest.Counts, took time.Duration
 	return nil
 }
 
-func ingestStatus(ctx context.Context, c ingest.Counts, err error) error {
+func records(n int) string {
+	if n == 1 {
+		return "1 record"
+	}
+	return fmt.Sprintf("%d records", n)
+}
+
+// rejected says where to read about the records that can never pass.
+func (f *ingestFlags) rejected(n int) string {
+	s := records(n) + " rejected"
+	switch f.config.Report {
+	case "":
+		if n > refusedShown {
+			return s + "; --report FILE says which and why of all"
+		}
+		return s
+	case "-":
+		return s + "; the report says which and why"
+	}
+	return s + "; " + f.config.Report + " says which and why"
+}
+
+func (f *ingestFlags) status(ctx context.Context, c ingest.Counts, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -185,9 +230,13 @@ func ingestStatus(ctx context.Context, c ingest.Counts, err error) error {
 	case ctx.Err() != nil:
 		return exit(4, "interrupted; the same command goes on from here")
 	case c.Unfinished > 0 || c.Incomplete:
-		return exit(4, "not finished; run the same command again")
+		why := ""
+		if c.Why != "" {
+			why = " (" + c.Why + ")"
+		}
+		return exit(4, "not finished"+why+"; run the same command again")
 	case c.Rejected > 0:
-		return exit(2, fmt.Sprintf("%d records were rejected; --report FILE says which and why", c.Rejected))
+		return exit(2, f.rejected(c.Rejected))
 	}
 	return nil
 }

@@ -209,7 +209,10 @@ func TestIngestTellsHowItEndedByItsStatus(t *testing.T) {
 		status int
 		says   string
 	}{
-		"all written":   {good, mockserver.Fault{}, nil, 0, "1 records, 1 stored"},
+		"all written":   {good, mockserver.Fault{}, nil, 0, "1 record, 1 stored"},
+		"seen at once":  {good + "{\n[\n", mockserver.Fault{}, nil, 2, "line 2: the record is not the JSON of a record: it ends too early\nline 3: "},
+		"the report":    {good + "{\n", mockserver.Fault{}, []string{"--report", filepath.Join(t.TempDir(), "r.jsonl")}, 2, "r.jsonl says which and why"},
+		"on the spot":   {good + "{\n", mockserver.Fault{}, []string{"--report", "-"}, 2, `"outcome":"stored"`},
 		"one rejected":  {good + "{\n", mockserver.Fault{}, nil, 2, "1 rejected"},
 		"the quota":     {good, mockserver.Fault{Kind: mockserver.ExhaustQuota, Times: -1}, nil, 3, "again when that is mended"},
 		"the service":   {good, mockserver.Fault{Kind: mockserver.Status, Code: 503, RetryAfter: "0", Times: -1}, []string{"--attempts", "1"}, 4, "run the same command again"},

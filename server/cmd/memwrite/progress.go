@@ -50,7 +50,7 @@ func (p *progress) show(c ingest.Counts) {
 func (p *progress) words(c ingest.Counts) string {
 	done := c.Records - c.Before
 	rate := float64(done) / max(time.Since(p.began).Seconds(), 0.001)
-	s := fmt.Sprintf("%d records, %d stored, %d rejected, %.0f/s", c.Records, c.Before+c.Stored+c.Already, c.Rejected, rate)
+	s := fmt.Sprintf("%s, %d stored, %d rejected, %.0f/s", records(c.Records), c.Before+c.Stored+c.Already, c.Rejected, rate)
 	if c.Holding {
 		s += ", holding"
 	}

@@ -31,7 +31,7 @@ const (
 
 // report writes lines as JSON, one each. nil writes nothing.
 type report struct {
-	file *os.File
+	file *os.File // nil when it is written elsewhere
 	out  *bufio.Writer
 	size int64
 }
@@ -83,6 +83,9 @@ func (r *report) close() error {
 		return nil
 	}
 	err := r.out.Flush()
+	if r.file == nil {
+		return err
+	}
 	if e := r.file.Close(); err == nil {
 		err = e
 	}

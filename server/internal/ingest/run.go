@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/memwrite/memwrite-go"
 	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/internal/transport"
 	"github.com/memwrite/memwrite-go/worker"
 )
 
@@ -26,7 +28,11 @@ type Config struct {
 
 	State  string // path; "" keeps none
 	Report string // path; "" writes none
-	DryRun bool   // read and check everything, send nothing
+	// ReportTo takes the report in place of a file.
+	ReportTo io.Writer
+	// Said is called with each line of the report, also when none is written.
+	Said   func(Line)
+	DryRun bool // read and check everything, send nothing
 
 	Concurrency int // 8
 	Attempts    int // how often a record is sent whose service fails; 5
@@ -56,6 +62,7 @@ type Counts struct {
 	// Incomplete says that the file was not read to its end.
 	Incomplete bool   `json:"incomplete,omitzero"`
 	HeldFor    string `json:"held_for,omitempty"`
+	Why        string `json:"why,omitempty"` // a reason of Unfinished
 }
 
 // ingest is one run.
@@ -139,7 +146,9 @@ func (in *ingest) prepare(ctx context.Context, client *memwrite.Client) (err err
 			return err
 		}
 	}
-	if cfg.Report != "" {
+	if cfg.ReportTo != nil {
+		in.report = &report{out: bufio.NewWriter(cfg.ReportTo)}
+	} else if cfg.Report != "" {
 		if in.report, err = openReport(cfg.Report, size); err != nil {
 			return fmt.Errorf("the report: %w", err)
 		}
@@ -299,18 +308,13 @@ func (in *ingest) deliver(it item) worker.Outcome {
 func (in *ingest) take() error {
 	d := <-in.finished
 	in.open--
-	line := Line{Line: d.it.line, Identity: d.out.Identity, Reason: d.out.Reason}
+	line := Line{Line: d.it.line, Identity: d.out.Identity, Reason: reasonOf(d.out.Reason, d.out.Err)}
 	var e *memwrite.Error
 	if errors.As(d.out.Err, &e) {
 		line.Kind, line.Code = e.Kind.String(), e.Code
-		if e.Message != "" {
-			line.Reason += ": " + e.Message
-		}
 		if e.Receipt != nil {
 			line.EventID = e.Receipt.EventID
 		}
-	} else if d.out.Err != nil {
-		line.Reason = d.out.Err.Error()
 	}
 	ended := ""
 	switch d.out.Action {
@@ -323,6 +327,9 @@ func (in *ingest) take() error {
 		in.hold(d.out.Reason)
 	default:
 		line.Outcome = Unfinished
+		if in.counts.Why == "" || !errors.Is(d.out.Err, transport.ErrGate) { // what shut the gate says more
+			in.counts.Why = line.Reason
+		}
 	}
 	if in.state != nil && ended != "" {
 		if err := in.state.end(in.writes, d.identity, ended); err != nil {
@@ -364,6 +371,9 @@ func (in *ingest) say(l Line) error {
 	case Valid:
 		c.Valid++
 	}
+	if in.cfg.Said != nil {
+		in.cfg.Said(l)
+	}
 	if err := in.report.write(l); err != nil {
 		return fmt.Errorf("the report: %w", err)
 	}
@@ -392,7 +402,7 @@ func (in *ingest) keep(ctx context.Context) error {
 	if in.state == nil {
 		return nil
 	}
-	if in.report != nil {
+	if in.report != nil && in.report.file != nil {
 		if err := in.state.setReportSize(ctx, in.report.size); err != nil {
 			return fmt.Errorf("the state: %w", err)
 		}
