@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -38,11 +40,34 @@ func status(err error) int {
 // line would be seen by everybody on the machine.
 func newClient() (*memwrite.Client, error) {
 	client, err := memwrite.New(memwrite.FromEnvironment(), memwrite.WithUserAgent("memwrite-cli"))
-	if errors.Is(err, memwrite.ErrInvalidInput) {
-		return nil, fmt.Errorf("%w (set MEMORYSYNC_BASE_URL with MEMORYSYNC_API_KEY, or FISHMEM_BASE_URL with FISHMEM_API_KEY; with a server of your own: eval \"$(memwrite keys)\")", err)
+	var e *memwrite.Error
+	if errors.As(err, &e) && e.Kind == memwrite.KindInvalidInput {
+		why := variables(e.Field) + ": " + e.Message
+		if e.Field == "service" {
+			why = "no service is set"
+		}
+		return nil, errors.New(why + ". Set " + variables(optionMemorySync) + ", or " + variables(optionFishMem) + "; with a server of your own: eval \"$(memwrite keys)\"")
 	}
 	return client, err
 }
+
+// The options of the library that the environment takes the place of.
+const (
+	optionMemorySync = "WithMemorySync"
+	optionFishMem    = "WithFishMem"
+)
+
+// variables puts the names of the environment where words name an option.
+func variables(words string) string {
+	return strings.NewReplacer(
+		optionMemorySync, "MEMORYSYNC_BASE_URL with MEMORYSYNC_API_KEY",
+		optionFishMem, "FISHMEM_BASE_URL with FISHMEM_API_KEY",
+	).Replace(words)
+}
+
+// said is an error as this program says it: its name is before it already, and
+// what it calls an option is a variable here.
+func said(err error) string { return variables(strings.TrimPrefix(err.Error(), "memwrite: ")) }
 
 func printJSON(out io.Writer, v any) error {
 	enc := json.NewEncoder(out)
@@ -112,14 +137,11 @@ func eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "events", Short: "List the events of inferred writes, newest first", Args: cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&filter, "status", "", "only these: PENDING, RUNNING, RETRYING, SUCCEEDED or FAILED")
+	cmd.Flags().StringVar(&filter, "status", "", "only these: "+oneOf(states))
 	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many; 0 is all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each")
-	complete(cmd, "status", "PENDING", "RUNNING", "RETRYING", "SUCCEEDED", "FAILED")
-	cmd.RunE = withClient(func(cmd *cobra.Command, client *memwrite.Client, _ []string) error {
-		if limit < 0 {
-			return errors.New("--limit is not below 0")
-		}
+	complete(cmd, "status", states...)
+	ask := withClient(func(cmd *cobra.Command, client *memwrite.Client, _ []string) error {
 		var list []memwrite.Event
 		n := 0
 		for ev, err := range client.Events(cmd.Context(), memwrite.EventFilter{Status: memwrite.EventStatus(filter)}) {
@@ -142,7 +164,25 @@ func eventsCommand() *cobra.Command {
 		}
 		return printEvents(cmd.OutOrStdout(), false, list...)
 	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case filter != "" && !slices.Contains(states, filter):
+			return fmt.Errorf("--status %s: want %s", filter, oneOf(states))
+		case limit < 0:
+			return errors.New("--limit is not below 0")
+		}
+		return ask(cmd, args)
+	}
 	return cmd
+}
+
+// states are those an event can be in.
+var states = []string{string(memwrite.Pending), string(memwrite.Running), string(memwrite.Retrying), string(memwrite.Succeeded), string(memwrite.Failed)}
+
+// oneOf lists words: a, b or c.
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 func redriveCommand() *cobra.Command {

@@ -194,7 +194,7 @@ func cli(t *testing.T, srv *mockserver.Server, args ...string) (out string, stat
 	cmd.SetOut(&buf)
 	cmd.SetErr(&buf)
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		fmt.Fprintln(&buf, err)
+		fmt.Fprintln(&buf, said(err))
 		return buf.String(), status(err)
 	}
 	return buf.String(), 0
@@ -259,6 +259,9 @@ func TestWaitEventsRedriveForget(t *testing.T) {
 		t.Errorf("status %d\n%s", got, out)
 	}
 	if out, got := cli(t, srv, "events", "--status", "FAILED", "--json"); got != 0 || strings.Count(out, "\n") != 1 || !strings.Contains(out, ids[1]) {
+		t.Errorf("status %d\n%s", got, out)
+	}
+	if out, got := cli(t, srv, "events", "--status", "DONE"); got != 1 || out != "--status DONE: want PENDING, RUNNING, RETRYING, SUCCEEDED or FAILED\n" {
 		t.Errorf("status %d\n%s", got, out)
 	}
 	if out, got := cli(t, srv, "events", "--limit", "1"); got != 0 || strings.Count(out, "\n") != 2 {

@@ -213,7 +213,7 @@ func keysCommand() *cobra.Command {
 			file := filepath.Join(filepath.Dir(db), "keys.yaml")
 			raw, err := os.ReadFile(file)
 			if err != nil {
-				return fmt.Errorf("no keys yet: `memwrite serve` makes them when it starts without --keys: %w", err)
+				return fmt.Errorf("no keys yet: `memwrite serve` makes them beside its --db when it starts without --keys. When it has another --db or --listen than the usual, give `memwrite keys` the same --db, and --url with the address: %w", err)
 			}
 			var f keyFile
 			if err := yaml.Unmarshal(raw, &f); err != nil {

@@ -18,7 +18,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "memwrite:", err)
+		fmt.Fprintln(os.Stderr, "memwrite:", said(err))
 		os.Exit(status(err))
 	}
 }

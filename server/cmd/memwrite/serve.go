@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/memwrite/memwrite-go/internal/engine"
+	"github.com/memwrite/memwrite-go/internal/inspector"
 	"github.com/memwrite/memwrite-go/internal/service"
 	"github.com/memwrite/memwrite-go/internal/webhook"
 	"github.com/memwrite/memwrite-go/server"
@@ -215,7 +216,15 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 		_ = l.Close()
 		return errors.Join(err, db.close())
 	}
-	log.Info("serving", "url", scheme+"://"+l.Addr().String(), "store", db.name, "keys", from)
+	at := scheme + "://" + l.Addr().String()
+	where := []any{"url", at, "store", db.name, "keys", from}
+	if c.inspect {
+		where = append(where, "inspector", at+inspector.Root)
+	}
+	if c.metrics {
+		where = append(where, "metrics", at+"/metrics")
+	}
+	log.Info("serving", where...)
 	err = node.Serve(ctx, l, c.grace)
 	log.Info("stopping")
 	err = errors.Join(err, node.Close())

@@ -223,3 +223,13 @@ func TestServeOnASharedDatabase(t *testing.T) {
 		t.Errorf("outcomes %v", outcomes)
 	}
 }
+
+func TestServeSaysWhereItsPagesAre(t *testing.T) {
+	t.Parallel()
+	r := start(t, "--db", filepath.Join(t.TempDir(), "memwrite.db"), "--inspector", "--metrics")
+	for _, want := range []string{" inspector=" + r.url + "/_inspector/", " metrics=" + r.url + "/metrics"} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("no%s in\n%s", want, r.log)
+		}
+	}
+}
