@@ -117,8 +117,8 @@ func judge(srv *mockserver.Server, notes []Note, w *worker, troubles []trouble) 
 
 // key is what the server's books know a note by.
 func key(n Note) string {
-	if n.Kind == kindTurn {
-		return n.Text
+	if n.Turn != nil {
+		return n.Text()
 	}
 	return n.Name()
 }
@@ -159,7 +159,7 @@ func answered(journal []mockserver.Request, n Note) (outcome string, requests in
 			continue
 		}
 		text := textOf(r.Body)
-		if text == n.Text {
+		if text == n.Text() {
 			requests++
 		}
 		if !taken && r.Status/100 == 2 {
@@ -168,12 +168,12 @@ func answered(journal []mockserver.Request, n Note) (outcome string, requests in
 		var turn struct {
 			Status string `json:"processing_status"`
 		}
-		if n.Kind == kindTurn && json.Unmarshal(r.AnswerBody, &turn) == nil &&
+		if n.Turn != nil && json.Unmarshal(r.AnswerBody, &turn) == nil &&
 			(turn.Status == string(memwrite.SkippedNonUser) || turn.Status == string(memwrite.SkippedLowValue)) {
 			outcome = outcomeSkipped
 		}
 	}
-	if taken && owner != n.Text {
+	if taken && owner != n.Text() {
 		outcome = outcomeAlready
 	}
 	return outcome, requests

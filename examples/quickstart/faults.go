@@ -49,8 +49,8 @@ func arm(srv *mockserver.Server, notes []Note) []trouble {
 			}
 			fault := p.fault
 			fault.Key = n.Name()
-			if n.Kind == kindTurn {
-				fault.Key = n.Text // what a turn is recognised by
+			if n.Turn != nil {
+				fault.Key = n.Text() // what a turn is recognised by
 			}
 			out = append(out, trouble{n.Line, p.words, srv.Arm(fault)})
 		}

@@ -45,7 +45,7 @@ var errUntrue = errors.New("the books do not add up")
 
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	file := flags.String("notes", "", "read the notes from this `file` instead of the built-in ones")
+	file := flags.String("notes", "", "read the notes from this `file` instead of the built-in ones: a record a line, as memwrite ingest reads them")
 	memorySync := flags.String("memorysync-url", "", "write to this MemorySync `URL`; the key comes from MEMORYSYNC_API_KEY")
 	fishMem := flags.String("fishmem-url", "", "write to this FishMem `URL`; the key comes from FISHMEM_API_KEY")
 	server := flags.String("server", "", "write to the reference server at this `URL`, such as that of memwrite serve; the keys come from the same variables")

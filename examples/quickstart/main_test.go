@@ -38,7 +38,7 @@ func TestBuiltInNotesEndInTrueBooks(t *testing.T) {
 func TestNotesFromAFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "notes.jsonl")
-	if err := os.WriteFile(file, []byte(`{"id":"7","customer":"acme","kind":"note","text":"My team ships releases every Thursday."}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"id":"7","end_user":"acme","kind":"note","text":"My team ships releases every Thursday."}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
@@ -109,11 +109,14 @@ func TestABadLineNamesItselfAndNotItsText(t *testing.T) {
 	t.Parallel()
 	const secret = "the launch code"
 	for name, line := range map[string]string{
-		"no JSON":      `{"id":"1","text":"` + secret,
-		"no id":        `{"customer":"a","kind":"note","text":"` + secret + `"}`,
-		"no text":      `{"id":"1","customer":"a","kind":"note"}`,
-		"unknown kind": `{"id":"1","customer":"a","kind":"poem","text":"` + secret + `"}`,
-		"no speaker":   `{"id":"1","customer":"a","kind":"turn","occurred_at":"x","text":"` + secret + `"}`,
+		"no JSON":       `{"id":"1","text":"` + secret,
+		"no id":         `{"end_user":"a","kind":"note","text":"` + secret + `"}`,
+		"no text":       `{"id":"1","end_user":"a","kind":"note"}`,
+		"no end user":   `{"id":"1","kind":"note","text":"` + secret + `"}`,
+		"inferred":      `{"id":"1","write":"infer","text":"` + secret + `"}`,
+		"verbatim":      `{"id":"1","write":"verbatim","end_user":"a","text":"` + secret + `"}`,
+		"unknown write": `{"id":"1","end_user":"a","write":"poem","text":"` + secret + `"}`,
+		"no speaker":    `{"end_user":"a","write":"turn","occurred_at":"x","text":"` + secret + `"}`,
 	} {
 		_, err := readNotes(strings.NewReader("\n" + line + "\n"))
 		if err == nil || !regexp.MustCompile(`\bline 2\b`).MatchString(err.Error()) || strings.Contains(err.Error(), secret) {

@@ -2,56 +2,52 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/memwrite/memwrite-go"
-)
-
-// The kinds of line a notes file may hold.
-const (
-	kindNote     = "note"     // one fact, written with Add
-	kindTurn     = "turn"     // one turn of a conversation, written with AddTurn
-	kindInferred = "inferred" // free text, written with AddAndWait
+	record "github.com/memwrite/memwrite-go/worker"
 )
 
 // Note is one line of the notes file: what a support desk knows and wants
-// remembered for its customer.
+// remembered for its customer. It is a record as queue workers and
+// `memwrite ingest` read them: a fact for Add, a turn of a conversation for
+// AddTurn, or free text for AddAndWait.
 type Note struct {
-	ID       string `json:"id"`
-	Version  int    `json:"version"` // 0 for a note nobody edited
-	Customer string `json:"customer"`
-	Kind     string `json:"kind"`
-	Text     string `json:"text"`
-
-	// Turns only. They are the turn's identity together with the text, so they
-	// come from the file and never from a clock.
-	Role       string `json:"role"`
-	Speaker    string `json:"speaker"`
-	OccurredAt string `json:"occurred_at"`
+	record.Record
 
 	// Line is where the note stands in its file, from 1.
-	Line int `json:"-"`
+	Line int
 }
 
 // Ref names the note, not an attempt to write it: the same note has the same
 // reference today, after a crash and after a redelivery. An edit has its own.
+// A turn has none; it is known by its speaker, time and text.
 func (n Note) Ref() memwrite.Ref {
-	ref := memwrite.NewRef("note", n.ID)
-	if n.Version > 0 {
-		ref = ref.Version(n.Version)
+	switch {
+	case n.Add != nil:
+		return n.Add.Ref
+	case n.Infer != nil:
+		return n.Infer.Key
 	}
-	return ref
+	return memwrite.Ref{}
 }
 
 // Name is what the table calls the note.
-func (n Note) Name() string {
-	if n.Kind == kindTurn {
-		return n.ID
+func (n Note) Name() string { return n.Identity() }
+
+// Text is what is to be remembered.
+func (n Note) Text() string {
+	switch {
+	case n.Add != nil:
+		return n.Add.Text
+	case n.Turn != nil:
+		return n.Turn.Text
+	case n.Infer != nil:
+		return n.Infer.Content
 	}
-	return n.Ref().String()
+	return ""
 }
 
 // readNotes reads one JSON object a line. Empty lines are skipped; a line that
@@ -67,10 +63,10 @@ func readNotes(r io.Reader) ([]Note, error) {
 			continue
 		}
 		note := Note{Line: i + 1}
-		if err := json.Unmarshal(line, &note); err != nil {
-			return nil, fmt.Errorf("line %d is not a note: %w", i+1, err)
+		if note.Record, err = record.Decode(line); err == nil {
+			err = note.check()
 		}
-		if err := note.check(); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		notes = append(notes, note)
@@ -83,16 +79,12 @@ func readNotes(r io.Reader) ([]Note, error) {
 
 func (n Note) check() error {
 	switch {
-	case n.ID == "":
-		return errors.New("id is missing")
-	case n.Customer == "":
-		return errors.New("customer is missing")
-	case n.Text == "":
+	case n.Verbatim:
+		return errors.New("write verbatim is not shown here; add, turn and infer are")
+	case n.Text() == "":
 		return errors.New("text is missing")
-	case n.Kind != kindNote && n.Kind != kindTurn && n.Kind != kindInferred:
-		return fmt.Errorf("kind %q is not note, turn or inferred", n.Kind)
-	case n.Kind == kindTurn && (n.Speaker == "" || n.OccurredAt == ""):
-		return errors.New("a turn needs speaker and occurred_at: without them a second send is a second turn")
+	case n.EndUser() == "", n.Infer != nil && n.Infer.Scope == (memwrite.Scope{}):
+		return errors.New("end_user is missing")
 	}
-	return n.Ref().Err()
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,13 +121,15 @@ type written struct {
 
 // write sends one note the way its kind asks for.
 func (w *worker) write(ctx context.Context, n Note) (written, error) {
-	switch n.Kind {
-	case kindTurn:
-		return w.turn(ctx, n)
-	case kindInferred:
-		return w.inferred(ctx, n)
+	switch {
+	case n.Turn != nil:
+		return w.turn(ctx, *n.Turn)
+	case n.Infer != nil:
+		return w.inferred(ctx, *n.Infer)
 	}
-	got, err := w.client.Add(ctx, memwrite.AddRequest{Text: n.Text, EndUserID: n.Customer, Ref: n.Ref(), Source: "support-desk"})
+	req := *n.Add
+	req.Source = cmp.Or(req.Source, "support-desk")
+	got, err := w.client.Add(ctx, req)
 	if err != nil {
 		return written{tries: triesOf(err)}, err
 	}
@@ -142,14 +145,12 @@ func (w *worker) write(ctx context.Context, n Note) (written, error) {
 	return out, nil
 }
 
-func (w *worker) turn(ctx context.Context, n Note) (written, error) {
-	got, err := w.client.AddTurn(ctx, memwrite.TurnRequest{
-		TenantID: w.tenant, UserID: n.Customer, Text: n.Text,
-		Role: n.Role, Speaker: n.Speaker, OccurredAt: n.OccurredAt, Source: "support-desk",
-		// The client would skip an assistant's turn by itself. Here the server
-		// is to say so.
-		SendNonUser: true,
-	})
+func (w *worker) turn(ctx context.Context, req memwrite.TurnRequest) (written, error) {
+	req.TenantID, req.Source = cmp.Or(req.TenantID, w.tenant), cmp.Or(req.Source, "support-desk")
+	// The client would skip an assistant's turn by itself. Here the server is to
+	// say so.
+	req.SendNonUser = true
+	got, err := w.client.AddTurn(ctx, req)
 	if err != nil {
 		return written{tries: triesOf(err)}, err
 	}
@@ -160,12 +161,10 @@ func (w *worker) turn(ctx context.Context, n Note) (written, error) {
 	return out, nil
 }
 
-func (w *worker) inferred(ctx context.Context, n Note) (written, error) {
+func (w *worker) inferred(ctx context.Context, req memwrite.InferRequest) (written, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
-	event, err := w.client.AddAndWait(ctx, memwrite.InferRequest{
-		Key: n.Ref(), Scope: memwrite.Scope{UserID: n.Customer}, Content: n.Text,
-	})
+	event, err := w.client.AddAndWait(ctx, req)
 	if err != nil {
 		return written{tries: triesOf(err)}, err
 	}
