@@ -90,7 +90,7 @@ func TestAddAllYieldsEachRequestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		svc := &trip{answer: func(n int) (int, string) {
 			if n%10 == 0 {
-				return 422, `{}`
+				return 422, `{"error":{"code":"VALIDATION_ERROR"}}`
 			}
 			return 201, storedBody
 		}}

@@ -45,6 +45,7 @@ func TestS59_ErrorsAreToldApartFromOutside(t *testing.T) {
 		"credits": memwrite.ErrInsufficientCredits, "too large": memwrite.ErrTooLarge, "server": memwrite.ErrServer,
 		"unknown": memwrite.ErrUnknownOutcome, "event failed": memwrite.ErrEventFailed, "pending": memwrite.ErrStillPending,
 		"redirect": memwrite.ErrRedirect, "unsupported": memwrite.ErrUnsupported,
+		"refused": memwrite.ErrRefused,
 	}
 	for _, tc := range []struct {
 		status int
@@ -57,6 +58,7 @@ func TestS59_ErrorsAreToldApartFromOutside(t *testing.T) {
 		{429, `{"code":"RATE_LIMITED"}`, "rate limited"}, {429, `{"detail":{"error":"limit_exceeded"}}`, "quota"},
 		{200, `{"status":"ok"}`, "quota"}, {402, ``, "credits"}, {413, ``, "too large"}, {500, ``, "server"}, {503, ``, "server"},
 		{502, ``, "unknown"}, {504, ``, "unknown"}, {200, `{}`, "unknown"}, {200, `<html>`, "unknown"}, {301, ``, "redirect"}, {501, ``, "unsupported"},
+		{400, ``, "refused"}, {422, `<html>`, "refused"}, {400, `{"message":"Bad Request"}`, "refused"}, {421, `{"code":"INVALID_REQUEST"}`, "refused"}, {499, ``, "refused"},
 	} {
 		srv := listen(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Request-ID", "r-1")

@@ -1,6 +1,7 @@
 package memwrite
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -48,6 +49,15 @@ type service struct {
 // other is ErrInvalidInput naming the option that would set it. Nothing is
 // sent before the first call.
 func New(opts ...Option) (*Client, error) {
+	c, err := build(opts)
+	var e *Error
+	if errors.As(err, &e) {
+		e.settings = true
+	}
+	return c, err
+}
+
+func build(opts []Option) (*Client, error) {
 	var s settings
 	for _, o := range opts {
 		if err := o(&s); err != nil {

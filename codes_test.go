@@ -123,7 +123,7 @@ var sentinels = map[string]error{
 	"ErrNotFound": memwrite.ErrNotFound, "ErrConflict": memwrite.ErrConflict, "ErrInProgress": memwrite.ErrInProgress,
 	"ErrRateLimited": memwrite.ErrRateLimited, "ErrQuotaExceeded": memwrite.ErrQuotaExceeded, "ErrTooLarge": memwrite.ErrTooLarge,
 	"ErrInsufficientCredits": memwrite.ErrInsufficientCredits, "ErrServer": memwrite.ErrServer,
-	"ErrUnknownOutcome": memwrite.ErrUnknownOutcome, "ErrUnsupported": memwrite.ErrUnsupported,
+	"ErrUnknownOutcome": memwrite.ErrUnknownOutcome, "ErrUnsupported": memwrite.ErrUnsupported, "ErrRefused": memwrite.ErrRefused,
 }
 
 var actions = map[string]memwrite.Action{"RetryAfter": memwrite.RetryAfter, "Hold": memwrite.Hold, "DeadLetter": memwrite.DeadLetter}

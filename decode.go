@@ -52,6 +52,9 @@ func judge(a *transport.Answer, now time.Time) judgement {
 	j.details = detailsOf(a.Body)
 	j.hint, j.hasHint = transport.ServerWait(a.Header, now, f["error.retry_after"], f["retry_after_seconds"], f["detail.retry_after"])
 	j.kind, j.class = kindOf(a.Status, j.code)
+	if j.kind == KindInvalidInput && !namesFault(f, a.Body) {
+		j.kind = KindRefused
+	}
 	j.reason = reasonOf(a.Status, j.code)
 	return j
 }
@@ -122,8 +125,12 @@ func kindOf(status int, code string) (Kind, transport.Class) {
 		return KindTooLarge, transport.Final
 	case status == 408, status == 425:
 		return KindServer, transport.Server
+	case status == 400, status == 415, status == 422:
+		return KindInvalidInput, transport.Final // if the service says so: see namesFault
 	case status >= 400 && status < 500:
-		return KindInvalidInput, transport.Final
+		// No status of these services: it says more about what stands between
+		// than about the request (421, 426, 499).
+		return KindRefused, transport.Final
 	case status == 502, status == 504, status >= 520 && status < 530:
 		// A gateway speaks for a server that did not: it may have acted.
 		return KindUnknownOutcome, transport.NoAnswer
@@ -131,6 +138,18 @@ func kindOf(status int, code string) (Kind, transport.Class) {
 		return KindServer, transport.Server
 	}
 	return KindUnknownOutcome, transport.NoAnswer
+}
+
+// namesFault tells the services' own word on an input, in any of their forms,
+// from a proxy's page, an empty body, and a gateway's bare message.
+func namesFault(f map[string]string, body []byte) bool {
+	if first(f["code"], f["error"], f["error.code"], f["error.message"], f["detail"], f["detail.error"], f["detail.code"], f["detail.message"], f["reason"]) != "" {
+		return true
+	}
+	var top struct {
+		Detail json.RawMessage `json:"detail"`
+	}
+	return json.Unmarshal(body, &top) == nil && len(top.Detail) > 0 && top.Detail[0] == '['
 }
 
 func reasonOf(status int, code string) string {

@@ -32,12 +32,15 @@ const (
 	KindRedirect
 	KindUnsupported
 	KindCanceled
+	KindRefused
 )
 
 // Sentinels, for errors.Is. The comment says what each proves and what helps.
 var (
 	// ErrInvalidInput: refused by a rule, here or by the service. Nothing was
-	// written; the same call can never pass.
+	// written; the same call can never pass. A client that lacks a setting, such
+	// as the service a call is for, gives it too: then the call is sound, and
+	// VerdictOf says Hold.
 	ErrInvalidInput = errors.New("memwrite: invalid input")
 	// ErrUnauthorized: the key is missing, unknown or expired. Nothing was written.
 	ErrUnauthorized = errors.New("memwrite: unauthorized")
@@ -78,6 +81,10 @@ var (
 	ErrRedirect = errors.New("memwrite: unexpected redirect")
 	// ErrUnsupported: 501 or 505: this server will never do it.
 	ErrUnsupported = errors.New("memwrite: not supported by the server")
+	// ErrRefused: a 4xx that is not the service's word on this request: a status
+	// it does not use (421, 426, 499), or a 400, 415 or 422 that names no fault,
+	// such as a proxy's page. A person must look at what stands between.
+	ErrRefused = errors.New("memwrite: refused, and not in the service's words")
 )
 
 var kinds = map[Kind]struct {
@@ -102,6 +109,7 @@ var kinds = map[Kind]struct {
 	KindRedirect:            {"unexpected redirect", ErrRedirect},
 	KindUnsupported:         {"not supported by the server", ErrUnsupported},
 	KindCanceled:            {"canceled", nil},
+	KindRefused:             {"refused, and not in the service's words", ErrRefused},
 }
 
 func (k Kind) String() string {
@@ -134,6 +142,7 @@ type Error struct {
 
 	causes   []error
 	nameless bool // the outcome of a write without an identity is unknown
+	settings bool // the client lacks a setting or has a wrong one; the call is sound
 }
 
 // Error is one line: what was tried, what came back, what it proves.
@@ -219,6 +228,13 @@ func (e *Error) Retryable() bool {
 
 // Temporary is Retryable under the name that generic code looks for.
 func (e *Error) Temporary() bool { return e.Retryable() }
+
+// misconfigured is a call that this client's settings do not allow.
+func misconfigured(op, field, why string) *Error {
+	e := invalid(op, field, why)
+	e.settings = true
+	return e
+}
 
 // invalid is an input refused before any request, naming the field and limit.
 func invalid(op, field, why string) *Error {

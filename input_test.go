@@ -86,6 +86,18 @@ func TestBadInputNeverLeaves(t *testing.T) {
 			_, err := memwrite.New(memwrite.WithFishMem("localhost:80", fmKey))
 			return err
 		}, "WithFishMem", "scheme"},
+		{"base URL that is an address", func(context.Context) error {
+			_, err := memwrite.New(memwrite.WithFishMem("127.0.0.1:8080", fmKey))
+			return err
+		}, "WithFishMem", "http:// or https://"},
+		{"base URL that is a name", func(context.Context) error {
+			_, err := memwrite.New(memwrite.WithFishMem("memory.example.com/v1", fmKey))
+			return err
+		}, "WithFishMem", "http:// or https://"},
+		{"base URL of another scheme", func(context.Context) error {
+			_, err := memwrite.New(memwrite.WithFishMem("ftp://memory.example.com", fmKey))
+			return err
+		}, "WithFishMem", "http:// or https://"},
 		{"key with a NUL", func(context.Context) error {
 			_, err := memwrite.New(memwrite.WithFishMem(srv.URL, "fm_\x00secretpart"))
 			return err
@@ -99,7 +111,11 @@ func TestBadInputNeverLeaves(t *testing.T) {
 		} else if strings.Contains(err.Error(), "secretpart") || e.Tries != 0 {
 			t.Errorf("%s tells too much or was tried: %v", tc.name, err)
 		}
-		if v := memwrite.VerdictOf(err); v.Action != memwrite.DeadLetter {
+		want := memwrite.DeadLetter
+		if e != nil && (e.Op == "New" || e.Field == "service") { // no message's fault
+			want = memwrite.Hold
+		}
+		if v := memwrite.VerdictOf(err); v.Action != want {
 			t.Errorf("%s: verdict %v", tc.name, v)
 		}
 	}

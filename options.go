@@ -175,10 +175,12 @@ func newEndpoint(option, base, key string) (endpoint, error) {
 	switch {
 	case base == "":
 		return endpoint{}, invalid("New", option, "base URL is empty")
+	case !strings.Contains(base, "://"): // "127.0.0.1:8080" does not parse, and "localhost:8080" has a scheme
+		return endpoint{}, invalid("New", option, "base URL has no scheme; it must begin with http:// or https://")
 	case err != nil:
 		return endpoint{}, invalid("New", option, "base URL does not parse") // its text may hold a password
 	case u.Scheme != "http" && u.Scheme != "https":
-		return endpoint{}, invalid("New", option, "base URL needs the scheme http or https")
+		return endpoint{}, invalid("New", option, "base URL has another scheme; it must begin with http:// or https://")
 	case u.Host == "" || u.Hostname() == "":
 		return endpoint{}, invalid("New", option, "base URL has no host")
 	case u.RawQuery != "" || u.ForceQuery:

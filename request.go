@@ -58,19 +58,19 @@ type answer struct {
 }
 
 // need gives the service or says which option would set it.
-func (c *Client) need(op string, s *service, option string) (*service, error) {
+func (c *Client) need(op string, s *service, option, env string) (*service, error) {
 	if s == nil {
-		return nil, invalid(op, "service", "not configured; use "+option)
+		return nil, misconfigured(op, "service", "not configured; use "+option+", or "+env+"_BASE_URL and "+env+"_API_KEY with FromEnvironment")
 	}
 	return s, nil
 }
 
 func (c *Client) forMemorySync(op string) (*service, error) {
-	return c.need(op, c.memorySync, "WithMemorySync")
+	return c.need(op, c.memorySync, "WithMemorySync", "MEMORYSYNC")
 }
 
 func (c *Client) forFishMem(op string) (*service, error) {
-	return c.need(op, c.fishMem, "WithFishMem")
+	return c.need(op, c.fishMem, "WithFishMem", "FISHMEM")
 }
 
 // classify gives the try loop the meaning of an answer.

@@ -57,7 +57,9 @@ type Verdict struct {
 // VerdictOf tells a queue worker what to do after a call that gave err. An
 // error of somebody else, and one of a kind not known here, is RetryAfter: a
 // message must not be lost to a mistake. A write without an identity whose
-// outcome is unknown is Hold: nobody can send it again without doubling it.
+// outcome is unknown is Hold: nobody can send it again without doubling it. So is
+// whatever New refuses, and a call to a service that the client was not given,
+// although both are ErrInvalidInput: no message is at fault for a missing setting.
 func VerdictOf(err error) Verdict {
 	if err == nil {
 		return Verdict{Action: Ack, Reason: "the service gave a definite answer"}
@@ -75,12 +77,15 @@ func VerdictOf(err error) Verdict {
 	if e.Kind == KindCanceled || errors.Is(err, context.Canceled) && !decided(e.Kind) {
 		return Verdict{Action: GiveBack, Reason: "the caller stopped; the write keeps its identity"}
 	}
+	if e.settings {
+		return Verdict{Action: Hold, Reason: "the client's settings must be mended (" + e.Field + " " + e.Message + "); the message is sound"}
+	}
 	switch e.Kind {
 	case KindUnauthorized, KindForbidden:
 		return Verdict{Action: Hold, Reason: "the key or its permissions must be mended; the message is sound"}
 	case KindInsufficientCredits, KindQuotaExceeded:
 		return Verdict{Action: Hold, Reason: "the account must be topped up or the month must end"}
-	case KindNotFound, KindRedirect, KindUnsupported:
+	case KindNotFound, KindRedirect, KindUnsupported, KindRefused:
 		return Verdict{Action: Hold, Reason: "the base URL or the deployment must be looked at"}
 	case KindInvalidInput, KindTooLarge:
 		return Verdict{Action: DeadLetter, Reason: "the same request can never pass"}

@@ -204,7 +204,7 @@ func (h *waitHub) readPage(ctx context.Context) (map[string]bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err != nil {
-		if k := kindOfError(err); k == KindForbidden || k == KindUnauthorized || k == KindNotFound || k == KindUnsupported {
+		if k := kindOfError(err); k == KindForbidden || k == KindUnauthorized || k == KindNotFound || k == KindUnsupported || k == KindRefused {
 			h.noList = true
 		}
 		return nil, err

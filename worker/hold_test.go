@@ -128,7 +128,7 @@ func TestAProbeThatProvesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		status := 402
-		service := &wire{answer: func(int, *http.Request, []byte) (int, string) { return status, `{}` }}
+		service := &wire{answer: func(int, *http.Request, []byte) (int, string) { return status, `{"code":"X"}` }}
 		w := service.worker(t, worker.Config{})
 		want(t, w.Handle(t.Context(), note("1", "acme", fact(1))), memwrite.Hold)
 		status = 503

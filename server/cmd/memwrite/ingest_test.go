@@ -238,6 +238,47 @@ func TestIngestTellsHowItEndedByItsStatus(t *testing.T) {
 	}
 }
 
+// A variable that is not set holds the file, also when holds are waited out:
+// no record is to blame.
+func TestIngestHoldsForAMissingSetting(t *testing.T) {
+	for _, flags := range [][]string{nil, {"--wait"}} {
+		srv := mockserver.Run(t)
+		file := filepath.Join(t.TempDir(), "notes.jsonl")
+		lines := `{"kind":"note","id":"1","end_user":"acme","text":"Our office moved to Cardiff in May."}` + "\n" +
+			`{"write":"infer","kind":"note","id":"2","end_user":"acme","text":"My team ships releases every Thursday."}` + "\n"
+		if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run := func(fishMem bool) (string, int) {
+			t.Setenv("MEMORYSYNC_BASE_URL", srv.URL)
+			t.Setenv("MEMORYSYNC_API_KEY", srv.MemorySyncKey)
+			t.Setenv("FISHMEM_BASE_URL", "")
+			t.Setenv("FISHMEM_API_KEY", "")
+			if fishMem {
+				t.Setenv("FISHMEM_BASE_URL", srv.URL)
+				t.Setenv("FISHMEM_API_KEY", srv.FishMemKey)
+			}
+			var buf bytes.Buffer
+			cmd := root()
+			cmd.SetArgs(append([]string{"ingest", file, "--concurrency", "1"}, flags...))
+			cmd.SetOut(&buf)
+			cmd.SetErr(&buf)
+			err := cmd.ExecuteContext(t.Context())
+			fmt.Fprintln(&buf, err)
+			if err == nil {
+				return buf.String(), 0
+			}
+			return buf.String(), status(err)
+		}
+		if out, got := run(false); got != 3 || !strings.Contains(out, "FISHMEM_API_KEY") || !strings.Contains(out, "1 held") {
+			t.Errorf("%v: status %d\n%s", flags, got, out)
+		}
+		if out, got := run(true); got != 0 || len(srv.Records()) != 2 { // the other record may have been on its way when the hold began
+			t.Errorf("%v: with the setting mended: status %d\n%s", flags, got, out)
+		}
+	}
+}
+
 func TestWaitEventsRedriveForget(t *testing.T) {
 	srv := mockserver.Run(t)
 	client := srv.Client(t)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/memwrite/memwrite-go"
@@ -29,7 +30,7 @@ func reasonOf(verdict string, err error) string {
 		return "no answer came: " + cause
 	case cause != "" && e.Status == 0:
 		return e.Kind.String() + ": " + cause
-	case e.Message != "":
+	case e.Message != "" && !strings.Contains(verdict, e.Message):
 		return verdict + ": " + e.Message
 	}
 	return verdict

@@ -291,7 +291,7 @@ func (in *ingest) deliver(it item) worker.Outcome {
 				return out
 			}
 		case memwrite.Hold:
-			if !in.cfg.WaitHold {
+			if !in.outlasts(out) {
 				return out
 			}
 			attempt--
@@ -324,7 +324,7 @@ func (in *ingest) take() error {
 		line.Outcome = Rejected // it stays open in the state, so that a later run may find it mended at the service
 	case memwrite.Hold:
 		line.Outcome = Held
-		in.hold(d.out.Reason)
+		in.hold(d.out)
 	default:
 		line.Outcome = Unfinished
 		if in.counts.Why == "" || !errors.Is(d.out.Err, transport.ErrGate) { // what shut the gate says more
@@ -342,12 +342,18 @@ func (in *ingest) take() error {
 	return in.tick()
 }
 
+// outlasts tells whether a hold is waited out. One for a setting that this
+// process lacks does not pass while it runs.
+func (in *ingest) outlasts(out worker.Outcome) bool {
+	return in.cfg.WaitHold && !errors.Is(out.Err, memwrite.ErrInvalidInput)
+}
+
 // hold ends the run: what waits is given back, and what is on its way ends.
-func (in *ingest) hold(reason string) {
-	if in.cfg.WaitHold || in.stop {
+func (in *ingest) hold(out worker.Outcome) {
+	if in.outlasts(out) || in.stop {
 		return
 	}
-	in.stop, in.counts.Holding, in.counts.HeldFor = true, true, reason
+	in.stop, in.counts.Holding, in.counts.HeldFor = true, true, out.Reason
 	in.sched.Go(in.interrupt)
 }
 
