@@ -19,7 +19,13 @@ func TestThePageShowsTheProgramsThatAreCompiled(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		shown = append(shown, block[1])
 	}
-	files, _ := filepath.Glob("../contrib/*worker/example/main.go")
+	workers, _ := filepath.Glob("../contrib/*worker/example/main.go")
+	var files []string
+	for _, file := range workers { // each with the programs beside it
+		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*", "main.go"))
+		slices.Reverse(beside) // publish, then read letters
+		files = append(append(files, file), beside...)
+	}
 	for _, file := range files {
 		program, err := os.ReadFile(file)
 		if err != nil {
@@ -27,7 +33,7 @@ func TestThePageShowsTheProgramsThatAreCompiled(t *testing.T) {
 		}
 		compiled = append(compiled, string(program))
 	}
-	if len(files) != 3 || !slices.Equal(shown, compiled) {
+	if len(workers) != 3 || !slices.Equal(shown, compiled) {
 		t.Errorf("the page has %d programs, contrib has %d, and they are not the same", len(shown), len(compiled))
 	}
 }

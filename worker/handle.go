@@ -20,11 +20,15 @@ func (w *Worker) Handle(ctx context.Context, d Delivery) Outcome {
 	defer w.leave()
 	w.counts.delivered.Add(1)
 	rec, err := w.cfg.Decode(d.Data)
+	ours := w.ownDecode || err == nil // a decoder of somebody else may quote the text
 	if err == nil {
 		err = rec.check()
 	}
 	if err != nil {
 		out := Outcome{Verdict: memwrite.Verdict{Action: memwrite.DeadLetter, Reason: "the message is not a record"}, Err: err}
+		if ours {
+			out.Reason += ": " + err.Error()
+		}
 		out.Dead = deadLetter(d, "", w.sched.Now(), out.Reason, err)
 		return w.settle(d, out)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/memwrite/memwrite-go"
@@ -139,7 +140,7 @@ func (def Defaults) Decode(data []byte) (Record, error) {
 	dec.DisallowUnknownFields()
 	e := envelope{Write: def.Write, EndUser: def.EndUser}
 	if err := dec.Decode(&e); err != nil {
-		return Record{}, fmt.Errorf("the record is not the JSON of a record: %w", plain(err))
+		return Record{}, fmt.Errorf("the JSON is not a record's: %w", plain(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return Record{}, errors.New("the record has something behind its JSON")
@@ -166,7 +167,10 @@ func plain(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("it ends too early")
 	}
-	return err // an unknown field, by its name
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok && len(name) <= 64 {
+		return errors.New("there is no field " + name)
+	}
+	return errors.New("it has a field that is not one of a record")
 }
 
 func (e envelope) record() (Record, error) {

@@ -13,7 +13,9 @@ import (
 
 // Config holds the numbers of a Worker. A zero field means its default.
 type Config struct {
-	// Decode reads a message; nil is [Decode]. What it refuses is a dead letter.
+	// Decode reads a message; nil is [Decode]. What it refuses is a dead letter:
+	// its error is the letter's Message. Only the reason of [Decode] is logged
+	// too, for another decoder may quote the text.
 	Decode func([]byte) (Record, error)
 
 	Concurrency int // writes on their way to the service at one time; 8
@@ -91,6 +93,8 @@ type Worker struct {
 	attend attendant
 	counts counters
 
+	ownDecode bool // cfg.Decode is Decode, whose errors quote no text
+
 	soft, hard       context.Context // ended by Close: waits first, writes last
 	endSoft, endHard context.CancelFunc
 	mu               sync.Mutex
@@ -116,7 +120,8 @@ func New(client *memwrite.Client, cfg Config) (*Worker, error) {
 	if cfg.Concurrency < 0 || cfg.InHand < 0 {
 		return nil, errors.New("worker: Concurrency or InHand is negative")
 	}
-	if cfg.Decode == nil {
+	own := cfg.Decode == nil
+	if own {
 		cfg.Decode = Decode
 	}
 	if cfg.Scheduler == nil {
@@ -133,7 +138,7 @@ func New(client *memwrite.Client, cfg Config) (*Worker, error) {
 	orElse(&cfg.RetryBase, 5*time.Second)
 	orElse(&cfg.RetryMost, max(5*time.Minute, cfg.RetryBase))
 	w := &Worker{
-		client: client, cfg: cfg, sched: cfg.Scheduler,
+		client: client, cfg: cfg, sched: cfg.Scheduler, ownDecode: own,
 		hold:   hold{sched: cfg.Scheduler, first: cfg.ProbeEvery, most: cfg.ProbeMost, waiters: map[chan struct{}]struct{}{}},
 		lanes:  lanes{sched: cfg.Scheduler, keys: map[string][]chan struct{}{}},
 		attend: attendant{client: client, log: cfg.Logger, redrives: map[string]int{}},

@@ -11,6 +11,7 @@
 package natsworker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,13 +141,23 @@ func (w *Worker) findDead(ctx context.Context) error {
 // Counts reads the worker's counters.
 func (w *Worker) Counts() worker.Counts { return w.core.Counts() }
 
-// Run works until ctx ends, then drains and returns nil. A Worker runs once.
+// defaultConcurrency is the one of worker.Config.
+const defaultConcurrency = 8
+
+// Run works until ctx ends, then drains and returns nil. The logger is told of
+// its begin, and at the end of its counts. A Worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
+	w.log.Info("natsworker takes messages", slog.String("stream", w.cfg.Stream), slog.String("consumer", w.cfg.Durable),
+		slog.Int("concurrency", cmp.Or(w.cfg.Worker.Concurrency, defaultConcurrency)), slog.String("dead", w.cfg.Dead))
 	err := w.pull(ctx)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.Drain)
 	defer cancel()
 	_ = w.core.Close(end) // what was not finished was given back
 	w.open.Wait()
+	c := w.core.Counts()
+	w.log.Info("natsworker has ended", slog.Int64("delivered", c.Delivered), slog.Int64("acked", c.Acked), slog.Int64("stored", c.Stored),
+		slog.Int64("already", c.Already), slog.Int64("skipped", c.Skipped), slog.Int64("no_memory", c.NoMemory),
+		slog.Int64("retried", c.Retried), slog.Int64("held", c.Held), slog.Int64("given_back", c.GivenBack), slog.Int64("dead", c.Dead))
 	return err
 }
 
@@ -231,7 +242,7 @@ func (w *Worker) bury(ctx context.Context, msg jetstream.Msg, out worker.Outcome
 	letter, err := json.Marshal(out.Dead)
 	if err == nil {
 		_, err = w.js.PublishMsg(ctx, &nats.Msg{Subject: w.cfg.Dead, Data: letter, Header: nats.Header{
-			"Memwrite-Identity": {header(out.Identity)}, "Memwrite-Reason": {out.Reason},
+			"Memwrite-Identity": {header(out.Identity)}, "Memwrite-Reason": {header(out.Reason)},
 		}}, jetstream.WithMsgID(out.Dead.ID))
 	}
 	if err != nil {

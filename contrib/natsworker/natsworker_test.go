@@ -1,10 +1,12 @@
 package natsworker_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -196,12 +198,21 @@ func TestMessagesAreWrittenAndBadOnesBuried(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, _ := q.run(t, client, q.config())
+	var log bytes.Buffer
+	cfg := q.config()
+	cfg.Worker.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	w, stop := q.run(t, client, cfg)
 	eventually(t, "the queue is empty", q.empty(t))
+	stop()
+	for _, want := range []string{"takes messages\" stream=" + q.name + " consumer=memwrite concurrency=8", "has ended\" delivered=", "acked=3", "dead=2"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %s\n%s", want, &log)
+		}
+	}
 	srv.StoredOnce(t, "note-1")
 	srv.StoredOnce(t, "note-3")
 	dead, err := q.dead(t.Context())
-	if err != nil || len(dead) != 1 || string(dead[0].Data()) != "not a record" || !strings.HasPrefix(dead[0].Source, "stream "+q.name+" message ") {
+	if err != nil || len(dead) != 1 || string(dead[0].Data()) != "not a record" || dead[0].Reason != "the message is not a record: the JSON is not a record's: syntax error at byte 2" || !strings.HasPrefix(dead[0].Source, "stream "+q.name+" message ") {
 		t.Errorf("dead letters %+v, %v", dead, err)
 	}
 	if c := w.Counts(); c.Acked != 3 || c.Dead != 2 || c.Retried == 0 {

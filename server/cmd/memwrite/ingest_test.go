@@ -210,7 +210,7 @@ func TestIngestTellsHowItEndedByItsStatus(t *testing.T) {
 		says   string
 	}{
 		"all written":   {good, mockserver.Fault{}, nil, 0, "1 record, 1 stored"},
-		"seen at once":  {good + "{\n[\n", mockserver.Fault{}, nil, 2, "line 2: the record is not the JSON of a record: it ends too early\nline 3: "},
+		"seen at once":  {good + "{\n[\n", mockserver.Fault{}, nil, 2, "line 2: the JSON is not a record's: it ends too early\nline 3: "},
 		"the report":    {good + "{\n", mockserver.Fault{}, []string{"--report", filepath.Join(t.TempDir(), "r.jsonl")}, 2, "r.jsonl says which and why"},
 		"on the spot":   {good + "{\n", mockserver.Fault{}, []string{"--report", "-"}, 2, `"outcome":"stored"`},
 		"one rejected":  {good + "{\n", mockserver.Fault{}, nil, 2, "1 rejected"},
