@@ -9,6 +9,7 @@ require (
 	github.com/memwrite/memwrite-go/contrib/otelmemwrite v0.0.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
+	github.com/philippgille/chromem-go v0.7.0
 	github.com/pressly/goose/v3 v3.30.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/schollz/progressbar/v3 v3.19.1

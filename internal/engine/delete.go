@@ -45,7 +45,8 @@ func (e *Engine) Delete(ctx context.Context, workspace string, c protocol.Comman
 		if c.Key == "" && len(found) == 0 {
 			return Submitted{Task: protocol.Accept(p).Task}, nil // nothing to do, and nothing to remember
 		}
-		t, twin, err := e.store.Accept(ctx, protocol.Accept(p))
+		a := protocol.Accept(p)
+		t, twin, err := e.store.Accept(ctx, a)
 		switch {
 		case errors.Is(err, protocol.ErrStale):
 			continue // somebody else took one of them: look again
@@ -54,6 +55,7 @@ func (e *Engine) Delete(ctx context.Context, workspace string, c protocol.Comman
 		case twin:
 			return Submitted{Task: t, Replayed: true}, protocol.JudgeTwin(proposed, t)
 		}
+		e.withdraw(ctx, a.Tombstones...)
 		return Submitted{Task: t}, nil
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
@@ -16,23 +17,58 @@ func (e *Engine) projectRecords(ctx context.Context, t protocol.Task) error {
 	if e.project == nil {
 		return nil
 	}
-	var rs []protocol.Record
+	var ids []string
 	for _, m := range t.Plan.Mutations {
-		r, err := e.store.Record(ctx, t.Workspace, m.RecordID)
-		if err != nil {
-			return err
-		}
-		if !r.Forgotten {
-			rs = append(rs, r)
-		}
+		ids = append(append(ids, m.RecordID), m.Supersedes...)
+	}
+	rs, err := e.readRecords(ctx, t.Workspace, ids)
+	if err != nil {
+		return err
 	}
 	if err := e.project.Project(ctx, rs); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return protocol.Fail(protocol.ProjectionError, "the records are there, search does not know them yet")
+		return unprojected(ctx)
+	}
+	// One that was forgotten meanwhile may have been taken out before it was in.
+	now, err := e.readRecords(ctx, t.Workspace, ids)
+	if err != nil {
+		return err
+	}
+	gone := slices.DeleteFunc(now, func(r protocol.Record) bool { return !r.Forgotten })
+	if err := e.project.Project(ctx, gone); err != nil {
+		return unprojected(ctx)
 	}
 	return nil
+}
+
+func unprojected(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return protocol.Fail(protocol.ProjectionError, "the records are there, search does not know them yet")
+}
+
+// readRecords passes over what is not there: a superseded record may be gone
+// altogether.
+func (e *Engine) readRecords(ctx context.Context, workspace string, ids []string) ([]protocol.Record, error) {
+	var out []protocol.Record
+	for _, id := range ids {
+		r, err := e.store.Record(ctx, workspace, id)
+		switch {
+		case err == nil:
+			out = append(out, r)
+		case !errors.Is(err, protocol.ErrNotFound):
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// withdraw takes forgotten records out of the index. When it fails they stay
+// unfindable, since the store knows, and a search that meets one tries again.
+func (e *Engine) withdraw(ctx context.Context, rs ...protocol.Record) {
+	if e.project != nil && len(rs) > 0 {
+		e.failed(e.project.Project(ctx, rs))
+	}
 }
 
 // repairProjection is another try for a task that SUCCEEDED without one. When

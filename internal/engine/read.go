@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
@@ -97,42 +96,6 @@ func (e *Engine) Records(ctx context.Context, q protocol.RecordQuery) ([]protoco
 	return e.store.Records(ctx, q)
 }
 
-// Match is a record with its nearness to a query, from 0 to 1.
-type Match struct {
-	Record protocol.Record
-	Score  float64
-}
-
-// Search gives the records of a scope that are near to a query, the nearest
-// first and of two as near the newer, at most limit. keep may be nil. Records
-// whose projection is still pending are not found yet.
-func (e *Engine) Search(ctx context.Context, q protocol.RecordQuery, query string, limit int, keep func(protocol.Record) bool) ([]Match, error) {
-	q.Now, q.Projected, q.Limit, q.After = e.sched.Now(), true, 0, nil
-	rs, err := e.store.Records(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	var out []Match
-	for _, r := range rs {
-		if keep != nil && !keep(r) {
-			continue
-		}
-		if s := e.compare.Score(query, r.Text); s > 0 {
-			out = append(out, Match{r, s})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Match) int {
-		switch {
-		case a.Score > b.Score:
-			return -1
-		case a.Score < b.Score:
-			return 1
-		}
-		return 0
-	})
-	return out[:min(limit, len(out))], nil
-}
-
 // Forget makes a record a tombstone: its id stays taken, its text is gone. A
 // second call is ErrNotFound. What it was charged stays charged, and its reference stays ingested.
 func (e *Engine) Forget(ctx context.Context, r protocol.Record) error {
@@ -144,7 +107,12 @@ func (e *Engine) Forget(ctx context.Context, r protocol.Record) error {
 	if !cur.Live(now) {
 		return protocol.ErrNotFound
 	}
-	return e.store.PutRecord(ctx, cur.Forget(now))
+	gone := cur.Forget(now)
+	if err := e.store.PutRecord(ctx, gone); err != nil {
+		return err
+	}
+	e.withdraw(ctx, gone)
+	return nil
 }
 
 // Usage is the balances of a workspace now: this month's adds, and credits. An

@@ -40,10 +40,27 @@ type Comparer interface {
 	Score(query, text string) float64
 }
 
-// Projector makes records findable. It may be called again for records it had:
-// it must then change nothing. A nil Projector always succeeds.
+// Projector makes records findable, and those that are forgotten unfindable. It
+// may be called again for records it had: it must then change nothing. A nil
+// Projector always succeeds.
 type Projector interface {
 	Project(ctx context.Context, rs []Record) error
+}
+
+// Searcher is what a Projector may be besides: an index that finds again what
+// was projected. It holds copies that may be out of date; whether a record may
+// be seen is read from the Store.
+type Searcher interface {
+	// Nearest gives the n records of a scope that are nearest to a query, as the
+	// Comparer scores them; more or fewer is allowed. No record it leaves out
+	// scores above rest: at 0 there is none.
+	Nearest(ctx context.Context, q RecordQuery, query string, n int) (near []Near, rest float64, err error)
+}
+
+// Near is a record of an index with its nearness to a query, from 0 to 1.
+type Near struct {
+	ID    string
+	Score float64
 }
 
 // Wakeups tell runners that there is something to do, and waiters that a task

@@ -76,3 +76,38 @@ func (s *Store) Similar(ctx context.Context, workspace string, w protocol.Wire, 
 	return list(ctx, s, `SELECT doc, projected FROM record WHERE topic = ? AND (expires IS NULL OR expires > ?) ORDER BY created, seq`,
 		[]any{topic(workspace, w, sc, typ, key), nanos(now)}, recordOf)
 }
+
+// EachLive gives every record that is not forgotten and not over at now to f,
+// the oldest first, a page at a time, and stops at f's first error.
+func (s *Store) EachLive(ctx context.Context, now time.Time, f func(protocol.Record) error) error {
+	type numbered struct {
+		seq int64
+		r   protocol.Record
+	}
+	const page = 500
+	for last := int64(0); ; {
+		rows, err := list(ctx, s, `SELECT seq, doc, projected FROM record WHERE seq > ? AND NOT forgotten AND (expires IS NULL OR expires > ?) ORDER BY seq LIMIT ?`,
+			[]any{last, nanos(now), page}, func(sc scanner) (numbered, error) {
+				var x numbered
+				var raw []byte
+				var projected bool
+				err := sc.Scan(&x.seq, &raw, &projected)
+				if err == nil {
+					x.r, err = doc.Record(raw, projected)
+				}
+				return x, err
+			})
+		if err != nil {
+			return err
+		}
+		for _, x := range rows {
+			if err := f(x.r); err != nil {
+				return err
+			}
+			last = x.seq
+		}
+		if len(rows) < page {
+			return nil
+		}
+	}
+}

@@ -30,6 +30,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(serve(), keysCommand(), conform(), mock(), ingestCommand(), waitCommand(), eventsCommand(), forgetCommand(), redriveCommand(), backupCommand(), healthCommand(), versionCommand())
+	cmd.AddCommand(serve(), keysCommand(), conform(), mock(), ingestCommand(), waitCommand(), eventsCommand(), forgetCommand(), redriveCommand(), backupCommand(), rebuildCommand(), healthCommand(), versionCommand())
 	return cmd
 }

@@ -34,6 +34,7 @@ type config struct {
 	natsURL     string
 	natsSubject string
 	skipCheck   bool
+	vector      string
 	keys        string
 	tlsCert     string
 	tlsKey      string
@@ -62,6 +63,7 @@ func (c *config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.natsURL, "nats-url", "", "`URL` of a NATS server that carries wake-ups between nodes, in place of the database")
 	f.StringVar(&c.natsSubject, "nats-subject", "memwrite.wakeups", "what nodes that share a database tell each other under")
 	f.BoolVar(&c.skipCheck, "skip-integrity-check", false, "do not read the whole file for damage at the start")
+	f.StringVar(&c.vector, "vector", "off", "off: a search compares every record of its scope; embedded: it asks an index beside the SQLite file")
 	f.StringVar(&c.keys, "keys", "", "`file` of API keys and workspaces; without one, keys are taken from "+envMemorySync+" and "+envFishMem+", or made beside the data")
 	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate `file` (PEM), with --tls-key")
 	f.StringVar(&c.tlsKey, "tls-key", "", "private key `file` (PEM), with --tls-cert")
@@ -101,6 +103,9 @@ func (c *config) check() error {
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && c.tlsCert == "" && !c.plaintext {
 		return fmt.Errorf("--listen %s is reached from other machines, and keys would travel in the clear: give --tls-cert and --tls-key, or --allow-plaintext behind a proxy that has TLS", c.listen)
+	}
+	if err := c.checkVector(); err != nil {
+		return err
 	}
 	if err := checkTraces(c.otlp); err != nil {
 		return err
@@ -208,7 +213,7 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	}
 	defer stopTraces()
 	node, err := server.New(ctx, server.Options{
-		Store: db.store, Wakeups: db.wakeups, Extractor: extract, Keys: who.keys, Workspaces: who.workspaces,
+		Store: db.store, Wakeups: db.wakeups, Projector: db.index, Extractor: extract, Keys: who.keys, Workspaces: who.workspaces,
 		Limits: c.limits, Service: c.service, Log: log, CheckpointEvery: c.checkpoint,
 		Inspect: c.inspect, InspectorToken: c.inspectKey, Metrics: c.metrics, Webhooks: hooks, Observe: observe,
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -21,6 +22,7 @@ type opened struct {
 	name    string // as logs and metrics call it
 	store   protocol.Store
 	wakeups protocol.Wakeups
+	index   protocol.Projector
 }
 
 // close is for a store that no node came to own.
@@ -38,7 +40,15 @@ func openStore(ctx context.Context, c *config, log *slog.Logger) (opened, error)
 		if err != nil {
 			return opened{}, err
 		}
-		return opened{name: "sqlite", store: s}, nil
+		o := opened{name: "sqlite", store: s}
+		if c.vector == "embedded" {
+			index, err := openIndex(ctx, c.db, s)
+			if err != nil {
+				return opened{}, errors.Join(err, s.Close())
+			}
+			o.index = index
+		}
+		return o, nil
 	}
 	u, err := url.Parse(c.databaseURL)
 	if err != nil {
