@@ -108,7 +108,8 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{store: o.Store, wakeups: o.Wakeups, log: o.Log, watch: newWatch(o), inspect: o.Inspect, metrics: o.Metrics}
 	n.hooks = webhook.New(webhook.Config{
 		Store: func() protocol.Store { return o.Store }, Scheduler: o.Scheduler,
-		OnError: func(err error) { o.Log.Error("webhooks could not be read", "error", err) },
+		OnError:   func(err error) { o.Log.Error("webhooks could not be read", "error", err) },
+		OnAttempt: n.told,
 	})
 	n.engine = engine.New(engine.Config{
 		Store: o.Store, Scheduler: o.Scheduler, Extractor: o.Extractor, Comparer: o.Comparer, Projector: o.Projector,

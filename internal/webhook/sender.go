@@ -34,6 +34,9 @@ type Config struct {
 	Again     time.Duration    // how much of the past is told again at a start; 10 min
 	Workers   int              // attempts under way at once; 4
 	OnError   func(error)      // of the store; the sender goes on
+	// OnAttempt hears how each attempt ended, after it was booked; one that a
+	// Close cut short is none. It must not block.
+	OnAttempt func(Attempt)
 }
 
 // maxWaiting bounds the messages that wait for a subscriber: above it, the rest
@@ -266,40 +269,43 @@ func (s *Sender) dispatch() time.Duration {
 		epoch := s.epoch
 		s.cfg.Scheduler.Go(func() {
 			defer s.group.Done()
-			status := s.post(target, d)
-			s.done(d, status, epoch)
+			status, err := s.post(target, d)
+			if now, counts := s.done(d, status, epoch); counts && s.cfg.OnAttempt != nil {
+				s.cfg.OnAttempt(Attempt{Delivery: now, Host: hostOf(target.URL), Most: s.cfg.Attempts, Err: err})
+			}
 		})
 	}
 	return max(wait, time.Millisecond)
 }
 
 // post makes one attempt and gives the status of its answer, 0 when none came.
-func (s *Sender) post(t Target, d *delivery) int {
+func (s *Sender) post(t Target, d *delivery) (int, error) {
 	ctx, cancel := s.cfg.Scheduler.WithTimeout(s.ctx, s.cfg.Timeout, nil)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(d.body))
 	if err != nil {
-		return 0
+		return 0, errURL
 	}
 	req.GetBody = nil // an attempt is one request
 	sign(req.Header, t.Secret, d.ID, d.Type, d.body, s.cfg.Scheduler.Now())
 	resp, err := s.cfg.HTTP.Do(req)
 	if err != nil {
-		return 0
+		return 0, causeOf(ctx, err)
 	}
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 	_ = resp.Body.Close()
-	return resp.StatusCode
+	return resp.StatusCode, nil
 }
 
-// done books an attempt: told, to be tried again, or given up.
-func (s *Sender) done(d *delivery, status, epoch int) {
+// done books an attempt: told, to be tried again, or given up. It gives the
+// delivery as it is now, and whether the attempt counts.
+func (s *Sender) done(d *delivery, status, epoch int) (Delivery, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--
 	defer s.Nudge()
 	if s.epoch != epoch {
-		return
+		return Delivery{}, false
 	}
 	d.busy = false
 	d.Status = status
@@ -308,12 +314,12 @@ func (s *Sender) done(d *delivery, status, epoch int) {
 		d.State = Told
 	case s.ctx.Err() != nil:
 		d.Attempts-- // it was not the subscriber's fault
-		return
+		return Delivery{}, false
 	case d.Attempts >= s.cfg.Attempts:
 		d.State = GivenUp
 	default:
 		d.Next = s.cfg.Scheduler.Now().Add(s.cfg.BackOff.After(d.Attempts, sched.Float64(s.cfg.Scheduler)))
-		return
+		return d.Delivery, true
 	}
 	for i, other := range s.waiting {
 		if other == d {
@@ -325,4 +331,5 @@ func (s *Sender) done(d *delivery, status, epoch int) {
 	if len(s.ended) > maxKept {
 		s.ended = s.ended[len(s.ended)-maxKept:]
 	}
+	return d.Delivery, true
 }

@@ -38,7 +38,7 @@ type Metrics struct {
 
 	accepts, replays, conflicts, refusals *prometheus.CounterVec
 	claims, reclaims, fenced              prometheus.Counter
-	attempts, ended, reservations         *prometheus.CounterVec
+	attempts, ended, reservations, hooks  *prometheus.CounterVec
 	waited, latency                       prometheus.Histogram
 
 	mu     sync.Mutex
@@ -76,6 +76,10 @@ func New(c Config) *Metrics {
 	m.attempts = vec("memwrite_attempts_failed_total", "Attempts that failed, by the class of the failure.", "class")
 	m.ended = vec("memwrite_tasks_ended_total", "Tasks that came to their end.", "state")
 	m.reservations = vec("memwrite_reservations_ended_total", "Reservations that ended, settled or released.", "as")
+	m.hooks = vec("memwrite_webhooks_total", "Attempts at a webhook: delivered, failed and due again, or the last one failed.", "outcome")
+	for _, outcome := range []string{"delivered", "failed", "given_up"} {
+		m.hooks.WithLabelValues(outcome) // there at 0, so that the first failure is a rise
+	}
 	m.waited = seconds("memwrite_wait_seconds", "From due to claimed.")
 	m.latency = seconds("memwrite_latency_seconds", "From accepted to the end.")
 	m.registry.MustRegister(gauges{m}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -84,6 +88,9 @@ func New(c Config) *Metrics {
 }
 
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.ServeHTTP(w, r) }
+
+// Webhook counts an attempt at a webhook: delivered, failed or given_up.
+func (m *Metrics) Webhook(outcome string) { m.hooks.WithLabelValues(outcome).Inc() }
 
 // Observe counts a step of the engine.
 func (m *Metrics) Observe(s protocol.Step) {

@@ -86,7 +86,7 @@ func parseSettings(file string, raw []byte) (map[string]string, error) {
 
 // secret says that the value of a flag is not for others to see.
 func secret(name string) bool {
-	return slices.Contains([]string{"database-url", "extractor-key", "inspector-token", "nats-url", "webhook-secret"}, name)
+	return slices.Contains([]string{"database-url", "extractor-key", "inspector-token", "nats-url", "webhook-secret", "webhook-url"}, name)
 }
 
 // announce prints the configuration without its secrets, one setting each.
@@ -106,6 +106,9 @@ func shown(name, value string) string {
 	}
 	if u, err := url.Parse(value); err == nil && u.Host != "" {
 		u.RawQuery, u.Fragment = "", "" // a password may be there as well
+		if name == "webhook-url" {
+			u.Path, u.RawPath = "", "" // and here
+		}
 		return u.Redacted()
 	}
 	return "(set)"

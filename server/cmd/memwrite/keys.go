@@ -161,7 +161,7 @@ func findKeys(file string, getenv func(string) string, folder string) (access, s
 		if err != nil {
 			err = fmt.Errorf("%s and %s: %w", envMemorySync, envFishMem, err)
 		}
-		return a, "the environment", err
+		return a, keysOfEnvironment, err
 	}
 	file = filepath.Join(folder, "keys.yaml")
 	if err := makeKeys(file); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -170,6 +170,9 @@ func findKeys(file string, getenv func(string) string, folder string) (access, s
 	a, err := readKeys(file)
 	return a, file, err
 }
+
+// keysOfEnvironment is where keys of the environment come from, in words.
+const keysOfEnvironment = "the environment"
 
 const (
 	envMemorySync = envPrefix + "MEMORYSYNC_KEY"

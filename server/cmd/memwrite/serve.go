@@ -170,6 +170,9 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	if len(who.keys) == 0 {
 		log.Warn("no key is known, so every request will be refused", "keys", from)
 	}
+	if c.keys == "" && from != keysOfEnvironment && c.databaseURL != "" {
+		log.Warn("these keys are this node's own, made beside its data: every other node on the database refuses them. Give all nodes the same file with --keys", "keys", from)
+	}
 	extract, err := c.extract.open()
 	if err != nil {
 		return err

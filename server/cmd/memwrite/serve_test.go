@@ -224,6 +224,29 @@ func TestServeOnASharedDatabase(t *testing.T) {
 	}
 }
 
+// Keys that a node made itself are no other node's, and it says so; keys that
+// are given, and a node that is alone, are no reason to.
+func TestServeWarnsOfKeysThatOtherNodesDoNotKnow(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	dir := t.TempDir()
+	db := filepath.Join(dir, "memwrite.db")
+	own := start(t, "--database-url", url, "--db", db)
+	made := filepath.Join(dir, "keys.yaml")
+	const words = "every other node on the database refuses them"
+	if said := own.log.String(); !strings.Contains(said, "level=WARN") || !strings.Contains(said, words) || !strings.Contains(said, "--keys") || !strings.Contains(said, made) {
+		t.Errorf("no warning in\n%s", said)
+	}
+	for name, args := range map[string][]string{
+		"with a file": {"--database-url", url, "--keys", made},
+		"on SQLite":   {"--db", filepath.Join(t.TempDir(), "memwrite.db")},
+	} {
+		if said := start(t, args...).log.String(); strings.Contains(said, words) {
+			t.Errorf("%s: a warning in\n%s", name, said)
+		}
+	}
+}
+
 func TestServeSaysWhereItsPagesAre(t *testing.T) {
 	t.Parallel()
 	r := start(t, "--db", filepath.Join(t.TempDir(), "memwrite.db"), "--inspector", "--metrics")
