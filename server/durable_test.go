@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -36,7 +34,7 @@ func durable(t *testing.T) (url string, d *disk.Disk) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := server.New(t.Context(), server.Options{
+	url, _ = serving(t, server.Options{
 		Store: store,
 		Keys: []service.Key{
 			service.NewKey(adderKey, "default", service.ServiceMemorySync, service.ScopeMemoryAll),
@@ -45,27 +43,8 @@ func durable(t *testing.T) (url string, d *disk.Disk) {
 		Workspaces: []protocol.Workspace{{ID: "default", AddsPerMonth: -1, Credits: -1}},
 		Limits:     engine.Limits{Lease: time.Second, RepairEvery: 50 * time.Millisecond, BackOff: protocol.BackOff{Base: 10 * time.Millisecond, Cap: 50 * time.Millisecond}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- node.Serve(ctx, l, 5*time.Second) }()
-	t.Cleanup(func() {
-		d.Fail(nil)
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + l.Addr().String(), d
+	t.Cleanup(func() { d.Fail(nil) })
+	return url, d
 }
 
 // infer sends one inferred write and gives its answer.

@@ -1,12 +1,8 @@
 package server_test
 
 import (
-	"context"
-	"io"
-	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	memwrite "github.com/memwrite/memwrite-go"
 	"github.com/memwrite/memwrite-go/internal/protocol"
@@ -17,33 +13,16 @@ import (
 
 func TestANodeServesTheClientAndStops(t *testing.T) {
 	t.Parallel()
-	node, err := server.New(t.Context(), server.Options{
+	url, stop := serving(t, server.Options{
 		Store:      memory.New(1),
 		Keys:       []service.Key{service.NewKey("ms_test", "default", service.ServiceMemorySync, service.ScopeMemoryAll)},
 		Workspaces: []protocol.Workspace{{ID: "default", AddsPerMonth: -1, Credits: -1}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + l.Addr().String()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- node.Serve(ctx, l, 5*time.Second) }()
 
 	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ok\n"} {
-		res, err := http.Get(url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(res.Body)
-		res.Body.Close()
-		if res.StatusCode != http.StatusOK || string(body) != want {
-			t.Errorf("%s answers %d %q", path, res.StatusCode, body)
+		status, body := fetch(t, url+path)
+		if status != http.StatusOK || body != want {
+			t.Errorf("%s answers %d %q", path, status, body)
 		}
 	}
 	client, err := memwrite.New(memwrite.WithMemorySync(url, "ms_test"))
@@ -56,10 +35,4 @@ func TestANodeServesTheClientAndStops(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("stopped with %v", err)
-	}
-	if err := node.Close(); err != nil {
-		t.Error(err)
-	}
 }

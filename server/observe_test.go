@@ -2,10 +2,8 @@ package server_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -64,19 +62,7 @@ func TestANodeIsWatched(t *testing.T) {
 		Workspaces: []protocol.Workspace{{ID: "default", AddsPerMonth: -1, Credits: 4}},
 	}
 	opts.Limits.Lease, opts.Limits.RepairEvery = 200*time.Millisecond, 50*time.Millisecond
-	node, err := server.New(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + l.Addr().String()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- node.Serve(ctx, l, 5*time.Second) }()
+	url, stop := serving(t, opts)
 	client, err := memwrite.New(memwrite.WithFishMem(url, "fm_test"))
 	if err != nil {
 		t.Fatal(err)
@@ -165,13 +151,7 @@ func TestANodeIsWatched(t *testing.T) {
 	if _, page := fetch(t, url+"/metrics"); !strings.Contains(page, "memwrite_sse_clients 10\n") {
 		t.Error("the open pages are not counted")
 	}
-	stop()
-	if err := <-ended; err != nil { // the streams would have held it for its 5 s of grace
-		t.Error(err)
-	}
-	if err := node.Close(); err != nil {
-		t.Error(err)
-	}
+	stop() // the streams would have held it for its 5 s of grace
 }
 
 // Each query of the dashboard asks for a metric there is.
