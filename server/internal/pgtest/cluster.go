@@ -28,7 +28,7 @@ func Start(tb testing.TB) *Cluster {
 	tb.Helper()
 	c, err := start(os.TempDir())
 	if err != nil {
-		missing(tb, err)
+		missing(tb, "PostgreSQL", err)
 	}
 	tb.Cleanup(func() {
 		if err := c.Stop(); err != nil {
@@ -54,18 +54,11 @@ func start(under string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{bin: filepath.Dir(found[len(found)-1]), dir: dir}
-	if os.Geteuid() == 0 {
-		u, err := user.Lookup("postgres")
-		if err != nil {
-			u, err = user.Lookup("nobody")
-		}
-		if err != nil {
-			return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody")
-		}
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		c.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		if err := os.Chown(dir, uid, gid); err != nil {
+	if c.as, err = unprivileged(); err != nil {
+		return nil, err
+	}
+	if c.as != nil {
+		if err := os.Chown(dir, int(c.as.Uid), int(c.as.Gid)); err != nil {
 			return nil, err
 		}
 	}
@@ -82,6 +75,24 @@ func start(under string) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// unprivileged is who servers run as that do not run as root, or nil for who
+// runs the test.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, errors.New("the server does not run as root, and there is no user postgres or nobody")
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }

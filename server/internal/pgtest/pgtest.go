@@ -30,6 +30,12 @@ var shared struct {
 // URL gives the test a schema of its own, which is dropped when it ends.
 func URL(tb testing.TB) string {
 	tb.Helper()
+	return Schema(tb, Server(tb))
+}
+
+// Server is the server that tests share.
+func Server(tb testing.TB) string {
+	tb.Helper()
 	shared.once.Do(func() {
 		shared.url = os.Getenv("MEMWRITE_TEST_DATABASE_URL")
 		if shared.url == "" {
@@ -45,9 +51,9 @@ func URL(tb testing.TB) string {
 		}
 	})
 	if shared.err != nil {
-		missing(tb, shared.err)
+		missing(tb, "PostgreSQL", shared.err)
 	}
-	return Schema(tb, shared.url)
+	return shared.url
 }
 
 // Schema makes a schema on a server.
@@ -92,10 +98,11 @@ func ping(url string) error {
 	return conn.Close(ctx)
 }
 
-func missing(tb testing.TB, err error) {
+// missing ends a test that needs what is not there.
+func missing(tb testing.TB, what string, err error) {
 	tb.Helper()
 	if os.Getenv("MEMWRITE_REQUIRE_SERVICES") == "1" {
-		tb.Fatalf("no PostgreSQL: %v", err)
+		tb.Fatalf("no %s: %v", what, err)
 	}
-	tb.Skipf("not tested on PostgreSQL, for there is none: %v", err)
+	tb.Skipf("not tested with %s, for there is none: %v", what, err)
 }
