@@ -46,7 +46,7 @@ api: ## write the exported API of the client to api/memwrite.txt
 
 .PHONY: bench
 bench: ## what a call costs beside net/http by hand, then the benchmarks briefly (BENCHTIME=200ms)
-	@go test ./internal/bench -run '^TestFigures$$' -count=1 -v -rounds 7 | grep -E '^(figure|ok|FAIL|panic)'
+	@go test ./internal/bench -run '^TestFigures$$' -count=1 -v -rounds 15 | grep -E '^(figure|ok|FAIL|panic)'
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 .PHONY: fuzz

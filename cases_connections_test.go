@@ -142,7 +142,7 @@ func TestS26_AFailedCallKeepsThePool(t *testing.T) {
 type meddler struct{ http.RoundTripper }
 
 func (m meddler) RoundTrip(r *http.Request) (*http.Response, error) {
-	r.Header.Add("Accept", "text/plain")
+	r.Header.Add("Content-Type", "text/plain")
 	r.Header.Add("X-End-User-Id", "somebody else")
 	r.Header.Set("Traceparent", "00-1")
 	return m.RoundTripper.RoundTrip(r)
@@ -186,7 +186,7 @@ func TestS28_ManyGoroutinesOnAFreshClient(t *testing.T) {
 	}
 	wg.Wait()
 	for _, r := range srv.requests() {
-		if len(r.header.Values("Accept")) != 2 || len(r.header.Values("X-End-User-Id")) != 2 || len(r.header.Values("Memwrite-Try")) != 1 {
+		if len(r.header.Values("Content-Type")) != 2 || len(r.header.Values("X-End-User-Id")) != 2 || len(r.header.Values("Memwrite-Try")) != 1 {
 			t.Errorf("what one try was given stands in another: %v", r.header)
 			break
 		}

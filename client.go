@@ -106,9 +106,9 @@ func (c *Client) connect(name, option, header, prefix string, e endpoint, s sett
 	cfg := transport.Config{
 		BaseURL: e.base, HTTPClient: s.httpClient, Scheduler: c.sched, Policy: s.retry.transport(),
 		Classify: func(a *transport.Answer) transport.Decision { return svc.classify(a, nil, nil) },
-		Header: http.Header{
-			http.CanonicalHeaderKey(header): {prefix + e.key}, "Accept": jsonType, "User-Agent": {ua},
-		},
+		// No Accept: both services answer JSON and nothing else, and with one
+		// header more net/http servers make a larger map for each request.
+		Header: http.Header{http.CanonicalHeaderKey(header): {prefix + e.key}, "User-Agent": {ua}},
 	}
 	if c.watching() {
 		cfg.Observe = svc.observe

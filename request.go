@@ -160,7 +160,7 @@ func (s *service) failed(ctx context.Context, r request, err error) *Error {
 	case f.Answer == nil:
 		e.Kind = KindUnknownOutcome
 		if !f.Written {
-			e.Message = "the request never left"
+			e.Message = "no try of this call reached the service"
 		}
 	case f.Decision.Class == transport.NoAnswer:
 		// The last try had no answer, whatever one before it said.

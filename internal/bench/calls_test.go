@@ -46,7 +46,7 @@ func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
 var errAnswer = errors.New("the answer is not the one that was given")
 
 // newSDK is one Add by the client.
-func newSDK(t *testing.T, base string, hc *http.Client) func() error {
+func newSDK(t testing.TB, base string, hc *http.Client) func() error {
 	t.Helper()
 	c, err := memwrite.New(memwrite.WithMemorySync(base, key), memwrite.WithHTTPClient(hc))
 	if err != nil {
@@ -96,7 +96,6 @@ func newRaw(base string, hc *http.Client) func() error {
 			return err
 		}
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json")
 		req.Header.Set("X-API-Key", key)
 		req.Header.Set("X-End-User-ID", "acme")
 		resp, err := hc.Do(req)
@@ -124,7 +123,7 @@ func newRaw(base string, hc *http.Client) func() error {
 
 // loopback is a listener that answers like canned, a client with its own
 // connections to it, and a count of what the client wrote to its sockets.
-func loopback(t *testing.T) (base string, hc *http.Client, writes *atomic.Int64) {
+func loopback(t testing.TB) (base string, hc *http.Client, writes *atomic.Int64) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
