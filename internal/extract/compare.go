@@ -26,6 +26,10 @@ func Same(a, b string) bool {
 // Dimensions is the length of an embedding.
 const Dimensions = 128
 
+// EmbedVersion changes with what Embed gives: vectors of another version are not
+// comparable.
+const EmbedVersion = 1
+
 // Embed gives a unit vector of Dimensions numbers, near to those of texts that
 // share words or parts of words. A text without any meaning gives all zeros,
 // which is near to nothing.

@@ -76,18 +76,32 @@ func (s *Store) RecordByNumber(ctx context.Context, workspace string, n int64) (
 
 // Records lists by whichever of the names has an index.
 func (s *Store) Records(ctx context.Context, rq protocol.RecordQuery) ([]protocol.Record, error) {
+	q := scoped(rq)
+	if q == nil {
+		return nil, nil
+	}
+	if rq.After != nil {
+		q.and("(r.created_at, r.id) < (%s, %s)", nanos(rq.After.Created), rq.After.ID)
+	}
+	sql := q.sql(`select `+recordColumns+` from records r`, "r.created_at desc, r.id desc", rq.Limit)
+	return list(ctx, s, scanRecord, sql, q.args...)
+}
+
+// scoped are the conditions of the records r that a query may see, or nil where
+// there can be none.
+func scoped(rq protocol.RecordQuery) *query {
 	q := &query{}
 	q.and("r.workspace = %s", rq.Workspace)
 	q.where = append(q.where, "not r.forgotten")
 	names := map[string]string{"user_id": rq.Scope.UserID, "agent_id": rq.Scope.AgentID, "run_id": rq.Scope.RunID}
 	if rq.Wire == protocol.MemorySync {
 		if rq.Scope.EndUser == "" {
-			return nil, nil
+			return nil
 		}
 		q.where = append(q.where, "r.wire = 'memorysync'")
 	} else {
 		if rq.Scope.UserID == "" && rq.Scope.AgentID == "" && rq.Scope.RunID == "" {
-			return nil, nil
+			return nil
 		}
 		q.where = append(q.where, "r.wire = 'fishmem'")
 	}
@@ -101,14 +115,10 @@ func (s *Store) Records(ctx context.Context, rq protocol.RecordQuery) ([]protoco
 		}
 	}
 	q.and("(r.expires_at = 0 or r.expires_at > %s)", nanos(rq.Now))
-	if rq.After != nil {
-		q.and("(r.created_at, r.id) < (%s, %s)", nanos(rq.After.Created), rq.After.ID)
-	}
 	if rq.Projected {
 		q.where = append(q.where, "r.projected")
 	}
-	sql := q.sql(`select `+recordColumns+` from records r`, "r.created_at desc, r.id desc", rq.Limit)
-	return list(ctx, s, scanRecord, sql, q.args...)
+	return q
 }
 
 func (s *Store) Similar(ctx context.Context, workspace string, w protocol.Wire, sc protocol.Scope, typ, key string, now time.Time) ([]protocol.Record, error) {

@@ -72,6 +72,10 @@ func scanRecord(row pgx.CollectableRow) (protocol.Record, error) {
 	if err := row.Scan(&id, &projected, &body); err != nil {
 		return protocol.Record{}, err
 	}
+	return recordOf(id, projected, body)
+}
+
+func recordOf(id string, projected bool, body []byte) (protocol.Record, error) {
 	r, err := doc.Record(body, projected)
 	if err != nil {
 		return protocol.Record{ID: id}, unreadable("record", id)

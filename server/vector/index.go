@@ -18,9 +18,8 @@ import (
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
-// version names the folder of vectors that are made alike: those of another
-// embedding are not comparable. Change it with extract.Embed.
-const version = "v1"
+// version names the folder of vectors that are made alike.
+var version = fmt.Sprintf("v%d", extract.EmbedVersion)
 
 // slack is more than the library's sums in single precision are off.
 const slack = 1e-4
@@ -29,7 +28,7 @@ const slack = 1e-4
 // end user, agent and run has vectors of its own, so that a search takes as long
 // as its owner has records. It keeps ids, scopes and vectors and no text.
 type Index struct {
-	dir string
+	dir string // none: in memory alone
 
 	mu     sync.RWMutex
 	owners map[string]*chromem.Collection
@@ -44,7 +43,8 @@ var (
 // Open reads the index of a folder, which is made when it is not there. What
 // cannot be read is dropped; Reconcile puts it back.
 func Open(ctx context.Context, dir string) (*Index, error) {
-	x := &Index{dir: filepath.Join(dir, version), owners: map[string]*chromem.Collection{}, held: map[string][]string{}}
+	x := New()
+	x.dir = filepath.Join(dir, version)
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("vector: %w", err)
 	}
@@ -60,6 +60,11 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 		}
 	}
 	return x, nil
+}
+
+// New is an empty index in memory alone.
+func New() *Index {
+	return &Index{owners: map[string]*chromem.Collection{}, held: map[string][]string{}}
 }
 
 // Discard throws the index of a folder away. A second call does nothing. The
@@ -94,7 +99,10 @@ func (x *Index) collection(owner string) (*chromem.Collection, error) {
 	if c := x.owners[owner]; c != nil {
 		return c, nil
 	}
-	db, err := chromem.NewPersistentDB(filepath.Join(x.dir, owner), false)
+	db, err := chromem.NewDB(), error(nil)
+	if x.dir != "" {
+		db, err = chromem.NewPersistentDB(filepath.Join(x.dir, owner), false)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/memwrite/memwrite-go/internal/sched"
 )
 
 // Pooler is a PgBouncer in transaction mode: each transaction gets another one
@@ -89,13 +91,16 @@ func Pool(tb testing.TB, sessions int) *Pooler {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; {
 		if err = ping(p.url("postgres")); err == nil {
 			return p
 		}
 		if time.Now().After(end) {
 			log, _ := os.ReadFile(said)
 			tb.Fatalf("the pooler does not answer: %v\n%s", err, log[max(0, len(log)-2000):])
+		}
+		if err := sched.Sleep(tb.Context(), sched.Real(), 20*time.Millisecond); err != nil {
+			tb.Fatal(err)
 		}
 	}
 }
