@@ -46,7 +46,11 @@ func LowValue(text string) bool {
 	if strings.IndexFunc(text, unicode.IsLetter) < 0 {
 		return true
 	}
-	ws := words(text)
+	return lowValue(text, words(text))
+}
+
+// lowValue is LowValue of a text with letters, whose words are known.
+func lowValue(text string, ws []string) bool {
 	if len(ws) <= 1 {
 		// Scripts that write no spaces between words have sentences that look
 		// like one word here.
@@ -70,12 +74,13 @@ func fact(sentence string) (Fact, bool) {
 		return Fact{}, false
 	}
 	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(".!。！,;:", r) })
-	if len(meaning(s)) == 0 || LowValue(s) {
+	said := words(s)
+	if !slices.ContainsFunc(said, carries) || strings.IndexFunc(s, unicode.IsLetter) < 0 || lowValue(s, said) {
 		return Fact{}, false
 	}
 	subject, rest := splitSubject(s)
 	text := capitalise(cut(rest, maxFactRunes))
-	kind := kindOf(s)
+	kind := kindOf(said)
 	return Fact{Text: text, Type: kind, Key: key(subject, text), Replaces: subject == "self" && kind == "identity" && strings.HasPrefix(text, "Name is ")}, true
 }
 
@@ -107,22 +112,36 @@ var subjects = [...]struct{ prefix, subject string }{
 	{"my ", "self"}, {"our ", "team"}, {"please ", "self"},
 }
 
-// kindOf reads the type off the words a sentence uses.
-func kindOf(s string) string {
-	said := words(s)
-	any := func(list ...string) bool {
-		return slices.ContainsFunc(said, func(w string) bool { return slices.Contains(list, w) })
+// kindOf reads the type off the words a sentence uses. What it says of a liking
+// counts before what it says of a decision, and so on.
+func kindOf(said []string) string {
+	var preference, decision, goal, named, own, event bool
+	for _, w := range said {
+		switch w {
+		case "prefer", "prefers", "like", "likes", "love", "loves", "hate", "hates", "dislike", "dislikes", "favourite", "favorite", "rather":
+			preference = true
+		case "decided", "decide", "chose", "agreed", "settled":
+			decision = true
+		case "want", "wants", "plan", "plans", "planning", "goal", "hope", "hopes":
+			goal = true
+		case "name", "named", "called":
+			named = true
+		case "my", "our", "am", "i'm":
+			own = true
+		case "yesterday", "tomorrow", "ago", "last", "went", "ran", "met", "finished", "happened", "moved", "started":
+			event = true
+		}
 	}
 	switch {
-	case any("prefer", "prefers", "like", "likes", "love", "loves", "hate", "hates", "dislike", "dislikes", "favourite", "favorite", "rather"):
+	case preference:
 		return "preference"
-	case any("decided", "decide", "chose", "agreed", "settled"):
+	case decision:
 		return "decision"
-	case any("want", "wants", "plan", "plans", "planning", "goal", "hope", "hopes"):
+	case goal:
 		return "goal"
-	case any("name", "named", "called") && any("my", "our", "am", "i'm"):
+	case named && own:
 		return "identity"
-	case any("yesterday", "tomorrow", "ago", "last", "went", "ran", "met", "finished", "happened", "moved", "started"):
+	case event:
 		return "event"
 	default:
 		return "fact"
@@ -131,11 +150,12 @@ func kindOf(s string) string {
 
 // key is the subject and the first stem of what is said about it.
 func key(subject, text string) string {
-	m := meaning(text)
-	if len(m) == 0 {
-		return subject
+	for w := range wordsOf(text) {
+		if carries(w) {
+			return subject + "/" + stem(w)
+		}
 	}
-	return subject + "/" + m[0]
+	return subject
 }
 
 func capitalise(s string) string {

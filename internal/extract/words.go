@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -8,14 +9,24 @@ import (
 
 // words splits text into lower-case words: runs of letters and digits, with
 // apostrophes inside a word kept ("don't").
-func words(text string) []string {
+func words(text string) []string { return strings.FieldsFunc(plain(text), between) }
+
+// wordsOf is words one by one, for who needs the first of them.
+func wordsOf(text string) iter.Seq[string] { return strings.FieldsFuncSeq(plain(text), between) }
+
+func plain(text string) string {
 	if strings.Contains(text, "’") {
 		text = strings.ReplaceAll(text, "’", "'")
 	}
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '\''
-	})
+	return strings.ToLower(text)
 }
+
+func between(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '\''
+}
+
+// carries says that a word carries meaning: it is no stop word and no filler.
+func carries(w string) bool { return !isStop(w) && !isFiller(w) && stem(w) != "" }
 
 // stem cuts the endings that do not change what an English word is about. It
 // is deliberately small: it only has to be the same on both sides of a
@@ -44,13 +55,10 @@ func meaning(text string) []string {
 	var out []string
 	var seen map[string]struct{} // once there are many
 	for _, w := range words(text) {
-		if isStop(w) || isFiller(w) {
+		if !carries(w) {
 			continue
 		}
 		s := stem(w)
-		if s == "" {
-			continue
-		}
 		if seen == nil && len(out) < 16 {
 			if !slices.Contains(out, s) {
 				out = append(out, s)
