@@ -6,6 +6,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"sync"
@@ -97,7 +98,7 @@ func New(c Config) *Engine {
 	e := &Engine{store: c.Store, sched: c.Scheduler, extract: c.Extractor, compare: c.Comparer, project: c.Projector,
 		wakeups: c.Wakeups, faults: c.Faults, limits: c.Limits.withDefaults(), onError: c.OnError, observe: c.Observe, dispatch: make(chan struct{}, 1), quiet: make(chan struct{}, 1), idle: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
-	e.name = "runner_" + e.random(8)
+	e.name = e.random("runner_", 8)
 	e.stop = func() {}
 	if e.wakeups != nil {
 		e.stop = e.wakeups.Listen(e.awake)
@@ -180,16 +181,13 @@ func (e *Engine) settle() {
 	}
 }
 
-func (e *Engine) random(bytes int) string {
-	b := make([]byte, 0, bytes+8)
-	for len(b) < bytes {
-		n := e.sched.Uint64()
-		for range 8 {
-			b = append(b, byte(n))
-			n >>= 8
-		}
+// random is a name of so many random bytes, at most 16, in hex behind a prefix.
+func (e *Engine) random(prefix string, bytes int) string {
+	var raw [16]byte
+	for at := 0; at < bytes; at += 8 {
+		binary.LittleEndian.PutUint64(raw[at:], e.sched.Uint64())
 	}
-	return hex.EncodeToString(b[:bytes])
+	return string(hex.AppendEncode(append(make([]byte, 0, 64), prefix...), raw[:bytes]))
 }
 
 func (e *Engine) failed(err error) {

@@ -57,28 +57,35 @@ func (r *runner) infer() ([]protocol.Fact, error) {
 	return clean(inf.facts)
 }
 
-// ask begins the inference. An extractor that is prompt answers where it is
-// asked.
+// ask begins the inference. An extractor that is prompt has answered then.
 func (r *runner) ask(in protocol.Input) {
 	inf := &r.inferring
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	inf.done, inf.until, inf.cancel = make(chan struct{}), r.e.sched.Now().Add(r.e.limits.InferenceTimeout), cancel
-	extract := func() {
-		defer close(inf.done)
-		defer func() {
-			if recover() != nil { // what it says may hold the input: it is not repeated
-				inf.facts, inf.err = nil, protocol.Fail(protocol.Infrastructure, "the extractor panicked")
-			}
-		}()
-		inf.facts, inf.err = r.e.extract.Extract(ctx, in)
-	}
+	inf.until = r.e.sched.Now().Add(r.e.limits.InferenceTimeout)
 	if r.e.prompt() {
-		extract()
+		inf.done, inf.cancel = answered, func(error) {}
+		inf.facts, inf.err = r.extract(r.ctx, in)
 		return
 	}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	inf.done, inf.cancel = make(chan struct{}), cancel
 	// Not one of the engine's own goroutines: Close does not wait for an
 	// extractor that ignores its context.
-	r.e.sched.Go(extract)
+	r.e.sched.Go(func() {
+		defer close(inf.done)
+		inf.facts, inf.err = r.extract(ctx, in)
+	})
+}
+
+// answered is the done of an inference that is over where it was asked for.
+var answered = func() chan struct{} { done := make(chan struct{}); close(done); return done }()
+
+func (r *runner) extract(ctx context.Context, in protocol.Input) (facts []protocol.Fact, err error) {
+	defer func() {
+		if recover() != nil { // what it says may hold the input: it is not repeated
+			facts, err = nil, protocol.Fail(protocol.Infrastructure, "the extractor panicked")
+		}
+	}()
+	return r.e.extract.Extract(ctx, in)
 }
 
 // classify gives an extractor's error its class. The text of an unknown error

@@ -94,7 +94,7 @@ func (e *Engine) claim(limit int) (int, error) {
 	used := 0
 	defer func() { e.unreserve(limit - used) }()
 	now := e.sched.Now()
-	token := e.random(12)
+	token := e.random("", 12)
 	workspaces := map[string]protocol.Workspace{}
 	// By row and not by task: one look may end a task and then take up its
 	// projection.
@@ -185,7 +185,7 @@ func (e *Engine) take(t protocol.Task, w protocol.Workspace) bool {
 }
 
 func (e *Engine) claimOne(t protocol.Task) (protocol.Task, bool) {
-	token := e.random(12)
+	token := e.random("", 12)
 	ws, claimed, _ := protocol.Claim(t, e.name, token, e.limits.Lease, e.sched.Now())
 	if !claimed {
 		e.lag() // the clock went back

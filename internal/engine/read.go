@@ -147,7 +147,7 @@ func (e *Engine) Grant(ctx context.Context, workspace string, u protocol.Unit, a
 	now := e.sched.Now()
 	a := protocol.AccountAt(workspace, u, now)
 	return e.store.Post(ctx, protocol.Opening(w, a, now),
-		protocol.Entry{ID: "grant:" + e.random(16), Account: a, Kind: protocol.Grant, Amount: amount, At: now})
+		protocol.Entry{ID: e.random("grant:", 16), Account: a, Kind: protocol.Grant, Amount: amount, At: now})
 }
 
 // Ledger is every entry of a workspace in order.

@@ -56,7 +56,7 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 	if err != nil {
 		return Submitted{}, err
 	}
-	a := protocol.Accept(protocol.Proposal{Workspace: w, Command: &c, TaskID: "task_" + e.random(16), MaxAttempts: e.limits.MaxAttempts, Now: e.sched.Now(), PaidBy: payer})
+	a := protocol.Accept(protocol.Proposal{Workspace: w, Command: &c, TaskID: e.random("task_", 16), MaxAttempts: e.limits.MaxAttempts, Now: e.sched.Now(), PaidBy: payer})
 	if f := e.at(protocol.Arrival, a.Task); f.Act == protocol.Late {
 		a.At = a.At.Add(time.Duration(f.Delay))
 	}
@@ -66,7 +66,7 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 	}
 	inline := release != nil
 	if inline {
-		a = a.Claimed(e.name, e.random(12), e.limits.Lease)
+		a = a.Claimed(e.name, e.random("", 12), e.limits.Lease)
 	}
 	t, twin, err := e.store.Accept(ctx, a)
 	if inline && (err != nil || twin) {

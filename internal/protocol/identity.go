@@ -23,14 +23,8 @@ func (h Hash) IsZero() bool { return h == Hash{} }
 
 // hashOf is the hash of a list of parts.
 func hashOf(domain string, parts ...string) Hash {
-	n := len(domain) + 8
-	for _, p := range parts {
-		n += len(p) + 8
-	}
-	d := make(digest, 0, n)
-	d.text(domain)
-	d.text(parts...)
-	return sha256.Sum256(d)
+	var room [256]byte // for most, so that nothing is allocated
+	return sha256.Sum256(digest(room[:0]).text(domain).text(parts...))
 }
 
 // TurnWindow is how long a turn is recognised (service fact: 30 days).
@@ -89,23 +83,21 @@ func IdentityOf(workspace string, c *Command) Identity {
 // between tokens do not count; spaces inside a content and the order of
 // messages do.
 func Fingerprint(c *Command) Hash {
-	d := make(digest, 0, 256+len(c.Text))
-	d.text("command", string(c.Kind), c.Scope.Tenant, c.Scope.Project, c.Scope.EndUser, c.Scope.UserID, c.Scope.AgentID, c.Scope.RunID,
+	var room [512]byte
+	d := digest(room[:0]).text("command", string(c.Kind), c.Scope.Tenant, c.Scope.Project, c.Scope.EndUser, c.Scope.UserID, c.Scope.AgentID, c.Scope.RunID,
 		c.Text, c.Speaker, c.OccurredAt, c.EventDate, string(Canonical(c.Metadata)), c.Source, c.EventType, c.SessionID, c.Target)
-	d.number(uint64(len(c.Messages)))
+	d = d.number(uint64(len(c.Messages)))
 	for _, m := range c.Messages {
-		d.text(m.Role, m.Content)
+		d = d.text(m.Role, m.Content)
 	}
-	d.number(uint64(len(c.Tags)))
-	d.text(c.Tags...)
-	d.number(uint64(c.TTL))
+	d = d.number(uint64(len(c.Tags))).text(c.Tags...).number(uint64(c.TTL))
 	if c.Importance != nil {
-		d.number(math.Float64bits(*c.Importance))
+		d = d.number(math.Float64bits(*c.Importance))
 	} else {
-		d.text("")
+		d = d.text("")
 	}
 	if c.KeepSimilar {
-		d.text("keep")
+		d = d.text("keep")
 	}
 	return sha256.Sum256(d)
 }
@@ -114,14 +106,14 @@ func Fingerprint(c *Command) Hash {
 // moving a boundary.
 type digest []byte
 
-func (d *digest) text(parts ...string) {
+func (d digest) text(parts ...string) digest {
 	for _, p := range parts {
-		d.number(uint64(len(p)))
-		*d = append(*d, p...)
+		d = append(d.number(uint64(len(p))), p...)
 	}
+	return d
 }
 
-func (d *digest) number(n uint64) { *d = binary.BigEndian.AppendUint64(*d, n) }
+func (d digest) number(n uint64) digest { return binary.BigEndian.AppendUint64(d, n) }
 
 // Canonical writes a JSON document with sorted keys, without spaces, numbers
 // as they were spelled. What is no single JSON document is returned unchanged;

@@ -105,6 +105,12 @@ func recordID(task string, i int) string {
 	b := h[:16]
 	b[6] = b[6]&0x0f | 0x80
 	b[8] = b[8]&0x3f | 0x80
-	s := hex.EncodeToString(b)
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+	out := make([]byte, 0, 36)
+	for _, n := range [...][2]int{{0, 4}, {4, 6}, {6, 8}, {8, 10}, {10, 16}} {
+		if n[0] > 0 {
+			out = append(out, '-')
+		}
+		out = hex.AppendEncode(out, b[n[0]:n[1]])
+	}
+	return string(out)
 }

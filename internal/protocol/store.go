@@ -117,15 +117,27 @@ type WriteSet struct {
 // of the row w leaves. At most one of them has a transition.
 func (w WriteSet) Then(next WriteSet) WriteSet {
 	next.If = w.If
-	next.Records = append(w.Records[:len(w.Records):len(w.Records)], next.Records...)
-	next.Superseded = append(w.Superseded[:len(w.Superseded):len(w.Superseded)], next.Superseded...)
-	next.Entries = append(w.Entries[:len(w.Entries):len(w.Entries)], next.Entries...)
+	next.Records = joined(w.Records, next.Records)
+	next.Superseded = joined(w.Superseded, next.Superseded)
+	next.Entries = joined(w.Entries, next.Entries)
 	next.Projected = w.Projected || next.Projected
 	next.Free = w.Free || next.Free
 	if next.Transition == nil {
 		next.Transition = w.Transition
 	}
 	return next
+}
+
+// joined is the rows of two steps. Few steps have any of a kind, and what one has
+// alone is not copied.
+func joined[T any](first, second []T) []T {
+	switch {
+	case len(first) == 0:
+		return second
+	case len(second) == 0:
+		return first
+	}
+	return append(first[:len(first):len(first)], second...)
 }
 
 // Supersession says whose place a record takes.

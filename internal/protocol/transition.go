@@ -31,7 +31,7 @@ func (t *Task) move(to State, now time.Time) *Transition {
 		tr.Class, tr.Code = t.Failure.Class, t.Failure.Code
 	}
 	h := hashOf("transition", t.ID, strconv.Itoa(tr.Number))
-	tr.ID = "tr_" + hex.EncodeToString(h[:16])
+	tr.ID = string(hex.AppendEncode(append(make([]byte, 0, 35), "tr_"...), h[:16]))
 	t.State = to
 	t.UpdatedAt = now
 	return tr
