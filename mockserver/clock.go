@@ -16,84 +16,110 @@ import (
 type clock struct {
 	base sched.Scheduler
 
-	mu      sync.Mutex
+	mu  sync.Mutex              // of those who change it
+	set atomic.Pointer[setting] // nil while it is being changed
+}
+
+// setting is how the clock runs, until the next jump, freeze or thaw. It is read
+// many times a request, so it is never changed, only replaced.
+type setting struct {
 	offset  time.Duration
 	frozen  bool
 	stopped time.Time     // what Now says while frozen
-	moved   chan struct{} // closed at each jump, freeze and thaw
+	moved   chan struct{} // closed when this is no longer how it runs
 }
 
 func newClock(base sched.Scheduler) *clock {
-	return &clock{base: base, moved: make(chan struct{})}
+	c := &clock{base: base}
+	c.set.Store(&setting{moved: make(chan struct{})})
+	return c
 }
 
 var _ sched.Scheduler = (*clock)(nil)
 
 // Now is the time on this clock.
 func (c *clock) Now() time.Time {
+	now, _ := c.read()
+	return now
+}
+
+// read is the time by a setting that held when the time was taken: whoever sees
+// the clock frozen at a moment has never seen a later one.
+func (c *clock) read() (time.Time, *setting) {
+	if s := c.set.Load(); s != nil {
+		if now := c.at(s); c.set.Load() == s {
+			return now, s
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now()
+	s := c.set.Load()
+	return c.at(s), s
 }
 
-func (c *clock) now() time.Time {
-	if c.frozen {
-		return c.stopped
+func (c *clock) at(s *setting) time.Time {
+	if s.frozen {
+		return s.stopped
 	}
-	return c.base.Now().Add(c.offset)
+	return c.base.Now().Add(s.offset)
 }
 
-// advance moves the clock by d and wakes every waiter. A clock does not run
-// backwards, so d <= 0 does nothing.
-func (c *clock) advance(d time.Duration) {
-	if d <= 0 {
+// change replaces the setting and wakes every waiter, unless how says that there
+// is nothing to change.
+func (c *clock) change(how func(s *setting) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.set.Swap(nil)
+	next := *old
+	if !how(&next) {
+		c.set.Store(old)
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.frozen {
-		c.stopped = c.stopped.Add(d)
-	} else {
-		c.offset += d
-	}
-	c.wake()
+	next.moved = make(chan struct{})
+	c.set.Store(&next)
+	close(old.moved)
+}
+
+// advance moves the clock by d. A clock does not run backwards, so d <= 0 does
+// nothing.
+func (c *clock) advance(d time.Duration) {
+	c.change(func(s *setting) bool {
+		if s.frozen {
+			s.stopped = s.stopped.Add(d)
+		} else {
+			s.offset += d
+		}
+		return d > 0
+	})
 }
 
 // freeze stops the clock; only advance moves it then. A second call changes
 // nothing.
 func (c *clock) freeze() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.frozen {
-		return
-	}
-	c.stopped = c.now()
-	c.frozen = true
-	c.wake()
+	c.change(func(s *setting) bool {
+		if s.frozen {
+			return false
+		}
+		s.stopped, s.frozen = c.at(s), true
+		return true
+	})
 }
 
 // thaw lets a frozen clock run on from where it stands.
 func (c *clock) thaw() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.frozen {
-		return
-	}
-	c.frozen = false
-	c.offset = c.stopped.Sub(c.base.Now())
-	c.wake()
-}
-
-func (c *clock) wake() {
-	close(c.moved)
-	c.moved = make(chan struct{})
+	c.change(func(s *setting) bool {
+		if !s.frozen {
+			return false
+		}
+		s.offset, s.frozen = s.stopped.Sub(c.base.Now()), false
+		return true
+	})
 }
 
 // view is the time, whether it stands still, and what tells of the next move.
 func (c *clock) view() (now time.Time, frozen bool, moved <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now(), c.frozen, c.moved
+	now, s := c.read()
+	return now, s.frozen, s.moved
 }
 
 func (c *clock) Go(f func())    { c.base.Go(f) }

@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,5 +93,28 @@ func TestWakeAndContextWin(t *testing.T) {
 	wake <- struct{}{}
 	if err := c.Wait(ctx, sched.Forever, wake); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a context that is done gave %v", err)
+	}
+}
+
+// A reader that began before a freeze must not end with a time behind it.
+func TestNobodySeesALaterTimeThanAFrozenClockShows(t *testing.T) {
+	t.Parallel()
+	for range 300 {
+		c := newClock(sched.Real())
+		latest := make(chan time.Time)
+		var over atomic.Bool
+		go func() {
+			var last time.Time
+			for !over.Load() {
+				last = c.Now()
+			}
+			latest <- last
+		}()
+		c.Now()
+		c.freeze()
+		over.Store(true)
+		if at, last := c.Now(), <-latest; last.After(at) {
+			t.Fatalf("frozen at %s, %s was seen", at, last)
+		}
 	}
 }
