@@ -32,7 +32,7 @@ func TestRepeatsConflictsAndNearMissesAreTold(t *testing.T) {
 func TestSlotsFollowTheClock(t *testing.T) {
 	var l load
 	step := func(k protocol.StepKind, at, age time.Duration) {
-		l.add(protocol.Step{Kind: k, At: start.Add(at), TaskID: "t", Age: age, Waited: age})
+		l.add(&protocol.Step{Kind: k, At: start.Add(at), TaskID: "t", Age: age, Waited: age})
 	}
 	step(protocol.StepAccepted, 0, 0)
 	step(protocol.StepAccepted, time.Second, 0)
@@ -66,10 +66,15 @@ func TestTheWatchForgetsTheOldestFirst(t *testing.T) {
 		if n >= 5 {
 			id = "new"
 		}
-		w.Observe(protocol.Step{Kind: protocol.StepReplayed, TaskID: id, At: start})
+		w.Observe(protocol.Step{Kind: protocol.StepReplayed, TaskID: id, At: start, Attempt: n})
 	}
-	if len(w.Steps("old")) != 0 || len(w.Steps("new")) != kept || len(w.byTask) != 1 {
+	if len(w.Steps("old")) != 0 || len(w.Steps("new")) != kept {
 		t.Errorf("old %d, new %d", len(w.Steps("old")), len(w.Steps("new")))
+	}
+	for n, s := range w.Steps("new") {
+		if s.Attempt != n+10 {
+			t.Fatalf("step %d is %d of all", n, s.Attempt)
+		}
 	}
 	w.Forget()
 	if len(w.Steps("new")) != 0 {

@@ -46,7 +46,7 @@ type load struct {
 	depth int
 }
 
-func (l *load) add(s protocol.Step) {
+func (l *load) add(s *protocol.Step) {
 	slot := l.at(s.At)
 	switch s.Kind {
 	case protocol.StepAccepted, protocol.StepRedriven:

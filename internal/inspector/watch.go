@@ -7,40 +7,37 @@ import (
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
-// kept bounds the steps that are remembered; the oldest go first.
-const kept = 40_000
+const (
+	// kept bounds the steps that are remembered; the oldest go first.
+	kept = 40_000
+	// blockSize is how many steps lie in one piece. Growing never copies what
+	// is there.
+	blockSize = 500
+)
 
 // Watch remembers the latest steps of the engine and tells live pages that
-// something moved. It is safe for concurrent use.
+// something moved. It is safe for concurrent use. Steps come many times a
+// write, and somebody asks for those of one now and then: they are kept in the
+// order they came, and looked through when somebody asks.
 type Watch struct {
-	mu     sync.Mutex
-	ring   []remembered
-	next   int // where the ring goes on once it is full
-	byTask map[string]span
-	load   load
-	heard  map[chan struct{}]struct{}
+	mu    sync.Mutex
+	ring  [kept / blockSize][]protocol.Step
+	next  int // where in the ring the next step goes
+	load  load
+	heard map[chan struct{}]struct{}
 }
-
-// remembered is a step and where in the ring its task's next one is; -1: none.
-type remembered struct {
-	protocol.Step
-	later int
-}
-
-// span is where in the ring a task's first and last step are.
-type span struct{ first, last int }
 
 // NewWatch makes an empty watch.
-func NewWatch() *Watch {
-	return &Watch{byTask: map[string]span{}, heard: map[chan struct{}]struct{}{}}
-}
+func NewWatch() *Watch { return &Watch{heard: map[chan struct{}]struct{}{}} }
 
 // Observe takes a step in.
 func (w *Watch) Observe(s protocol.Step) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.remember(s)
-	w.load.add(s)
+	if s.TaskID != "" {
+		w.remember(&s)
+	}
+	w.load.add(&s)
 	for ch := range w.heard {
 		select {
 		case ch <- struct{}{}:
@@ -49,45 +46,37 @@ func (w *Watch) Observe(s protocol.Step) {
 	}
 }
 
-func (w *Watch) remember(s protocol.Step) {
-	if s.TaskID == "" {
-		return
+func (w *Watch) remember(s *protocol.Step) {
+	block := &w.ring[w.next/blockSize]
+	if *block == nil {
+		*block = make([]protocol.Step, blockSize)
 	}
-	at := len(w.ring)
-	if at < kept {
-		w.ring = append(w.ring, remembered{s, -1})
-	} else {
-		at, w.next = w.next, (w.next+1)%kept
-		old := w.ring[at] // the oldest of all, and so the first of its task
-		if steps := w.byTask[old.TaskID]; steps.first == steps.last {
-			delete(w.byTask, old.TaskID)
-		} else {
-			steps.first = old.later
-			w.byTask[old.TaskID] = steps
-		}
-		w.ring[at] = remembered{s, -1}
-	}
-	steps, ok := w.byTask[s.TaskID]
-	if ok {
-		w.ring[steps.last].later = at
-		steps.last = at
-	} else {
-		steps = span{at, at}
-	}
-	w.byTask[s.TaskID] = steps
+	(*block)[w.next%blockSize] = *s
+	w.next = (w.next + 1) % kept
 }
 
 // Steps is what is remembered of a task, oldest first.
 func (w *Watch) Steps(task string) []protocol.Step {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	steps, ok := w.byTask[task]
-	if !ok {
-		return nil
-	}
 	var out []protocol.Step
-	for at := steps.first; at >= 0; at = w.ring[at].later {
-		out = append(out, w.ring[at].Step)
+	look := func(steps []protocol.Step) {
+		for n := range steps {
+			if steps[n].TaskID == task {
+				out = append(out, steps[n])
+			}
+		}
+	}
+	// The oldest are behind the newest, in the same block.
+	block, at := w.next/blockSize, w.next%blockSize
+	if w.ring[block] != nil {
+		look(w.ring[block][at:])
+	}
+	for n := 1; n < len(w.ring); n++ {
+		look(w.ring[(block+n)%len(w.ring)])
+	}
+	if w.ring[block] != nil {
+		look(w.ring[block][:at])
 	}
 	return out
 }
@@ -96,7 +85,7 @@ func (w *Watch) Steps(task string) []protocol.Step {
 func (w *Watch) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ring, w.next, w.byTask, w.load = nil, 0, map[string]span{}, load{}
+	w.ring, w.next, w.load = [len(w.ring)][]protocol.Step{}, 0, load{}
 }
 
 // Load is what happened lately, up to now, oldest first.
