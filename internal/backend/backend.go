@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"hash/fnv"
 	"sync/atomic"
 	"time"
 
@@ -43,10 +42,10 @@ func (b *Backend) Submit(ctx context.Context, w service.Write) (service.Task, bo
 		return service.Task{}, false, refusal(err)
 	}
 	task := plain(got.Task)
-	switch {
-	case c.Kind == protocol.MemorySyncAdd:
-		task, err = b.view(ctx, got.Task)
-	case c.Kind == protocol.Verbatim:
+	switch c.Kind {
+	case protocol.MemorySyncAdd:
+		err = b.told(ctx, got.Task.Workspace, &task)
+	case protocol.Verbatim:
 		said(task.Records, &c)
 	}
 	return task, got.Replayed, err
@@ -66,10 +65,11 @@ func said(records []service.Record, c *protocol.Command) {
 }
 
 func (b *Backend) command(w service.Write) protocol.Command {
+	importance := w.Importance
 	c := protocol.Command{
-		Kind: kinds[w.Operation], Scope: scopeOf(w.Scope), Text: w.Text, Speaker: w.Speaker, OccurredAt: w.OccurredAt,
+		Kind: kindOf(w.Operation), Scope: scopeOf(w.Scope), Text: w.Text, Speaker: w.Speaker, OccurredAt: w.OccurredAt,
 		EventDate: w.EventDate, Metadata: w.Metadata, Source: w.Source, EventType: w.EventType, SessionID: w.SessionID,
-		Tags: w.Tags, TTL: w.TTL, Importance: &w.Importance, KeepSimilar: w.NoDedup, Trace: w.Trace,
+		Tags: w.Tags, TTL: w.TTL, Importance: &importance, KeepSimilar: w.NoDedup, Trace: w.Trace,
 	}
 	for _, m := range w.Messages {
 		c.Messages = append(c.Messages, protocol.Message(m))
@@ -162,14 +162,24 @@ func refusal(err error) error {
 	return err
 }
 
-var kinds = map[service.Operation]protocol.Kind{
-	service.OpAdd: protocol.MemorySyncAdd, service.OpTurn: protocol.Turn, service.OpInfer: protocol.Infer, service.OpVerbatim: protocol.Verbatim,
+func kindOf(op service.Operation) protocol.Kind {
+	switch op {
+	case service.OpAdd:
+		return protocol.MemorySyncAdd
+	case service.OpTurn:
+		return protocol.Turn
+	case service.OpInfer:
+		return protocol.Infer
+	case service.OpVerbatim:
+		return protocol.Verbatim
+	}
+	return ""
 }
 
 // OperationOf is a task's kind in the service's words.
 func OperationOf(k protocol.Kind) service.Operation {
-	for op, kind := range kinds {
-		if kind == k {
+	for _, op := range [...]service.Operation{service.OpAdd, service.OpTurn, service.OpInfer, service.OpVerbatim} {
+		if kindOf(op) == k {
 			return op
 		}
 	}
@@ -203,6 +213,9 @@ func ofEvent(e protocol.Event) service.Task {
 		Attempts: e.Attempts, MaxAttempts: e.MaxAttempts, Failure: e.Error, FailureCode: e.ErrorCode, FailureClass: string(e.Class),
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, StartedAt: e.StartedAt, CompletedAt: e.CompletedAt, NextAttempt: e.NextAttempt,
 		Candidates: len(e.Results), Deduplicated: len(e.Results) > 0,
+	}
+	if len(e.Results) > 0 {
+		out.Records = make([]service.Record, 0, len(e.Results))
 	}
 	for _, r := range e.Results {
 		out.Deduplicated = out.Deduplicated && r.Existing
@@ -258,7 +271,11 @@ func recordView(r protocol.Record) service.Record {
 // userNumber stands for the user's row of the live service: the same for the
 // same tenant and end user.
 func userNumber(s service.Scope) int64 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(s.Tenant + "\x00" + s.User))
-	return int64(h.Sum32() >> 1)
+	h := uint32(2166136261) // FNV-1a, which hash/fnv allocates for
+	for _, part := range [...]string{s.Tenant, "\x00", s.User} {
+		for i := range len(part) {
+			h = (h ^ uint32(part[i])) * 16777619
+		}
+	}
+	return int64(h >> 1)
 }
