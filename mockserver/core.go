@@ -63,7 +63,20 @@ func (c *core) replace(store protocol.Store) error {
 	return err
 }
 
-// ensure makes a workspace the first time it is used.
+// used makes a workspace the first time it is used, which is rare.
+func (c *core) used(ctx context.Context, id string) error {
+	c.mu.RLock()
+	made := c.workspaces[id]
+	c.mu.RUnlock()
+	if made {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ensure(ctx, id)
+}
+
+// ensure is used with the lock held.
 func (c *core) ensure(ctx context.Context, id string) error {
 	if c.workspaces[id] {
 		return nil
@@ -114,10 +127,7 @@ func (c *core) Submit(ctx context.Context, w service.Write) (service.Task, bool,
 		}
 		return service.Task{}, false, service.ErrQuotaSilent
 	}
-	c.mu.Lock()
-	err := c.ensure(ctx, w.Workspace)
-	c.mu.Unlock()
-	if err != nil {
+	if err := c.used(ctx, w.Workspace); err != nil {
 		return service.Task{}, false, err
 	}
 	return c.Backend.Submit(ctx, w)
@@ -129,23 +139,20 @@ func (c *core) exhausted(ctx context.Context, kind Kind, key string, matches fun
 	what := Strike{Key: key}
 	e, journaled := ctx.Value(entryKey{}).(*entry)
 	if journaled {
-		what.Request = e.Seq
+		what.Request = e.seq
 	}
 	if c.srv.faults.strike(func() Strike { return what }, matches, kind) == nil {
 		return false
 	}
 	if journaled {
-		c.srv.journal.change(func() { e.Fault = kind })
+		c.srv.journal.change(func() { e.fault = kind })
 	}
 	return true
 }
 
 // Delete may be the first that a workspace asks for.
 func (c *core) Delete(ctx context.Context, workspace string, d service.Deletion) ([]string, bool, error) {
-	c.mu.Lock()
-	err := c.ensure(ctx, workspace)
-	c.mu.Unlock()
-	if err != nil {
+	if err := c.used(ctx, workspace); err != nil {
 		return nil, false, err
 	}
 	return c.Backend.Delete(ctx, workspace, d)
@@ -162,10 +169,7 @@ func (c *core) Redrive(ctx context.Context, workspace, id string) (service.Task,
 
 // Usage is also asked of workspaces that have written nothing yet.
 func (c *core) Usage(ctx context.Context, workspace string) (service.Usage, error) {
-	c.mu.Lock()
-	err := c.ensure(ctx, workspace)
-	c.mu.Unlock()
-	if err != nil {
+	if err := c.used(ctx, workspace); err != nil {
 		return service.Usage{}, err
 	}
 	return c.Backend.Usage(ctx, workspace)

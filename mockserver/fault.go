@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -136,6 +137,7 @@ func (a *Armed) release() {
 // faults is what is armed, oldest first, and what has struck.
 type faults struct {
 	now   func() time.Time
+	some  atomic.Bool // something is armed; most servers have nothing, and ask many times a write
 	mu    sync.Mutex
 	armed []*Armed
 	log   []Strike
@@ -169,12 +171,16 @@ func (f *faults) arm(fault Fault) (*Armed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.armed = append(f.armed, a)
+	f.some.Store(true)
 	return a, nil
 }
 
 // strike finds the first armed fault of one of the kinds that match accepts,
 // counts it, notes what it struck and gives it; nil when nothing goes wrong.
 func (f *faults) strike(what func() Strike, match func(*Fault) bool, kinds ...Kind) *Armed {
+	if !f.some.Load() {
+		return nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.armed {
@@ -209,6 +215,7 @@ func (f *faults) clear() {
 		a.release()
 	}
 	f.armed = nil
+	f.some.Store(false)
 }
 
 // forget also drops what has struck.

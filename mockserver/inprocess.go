@@ -83,8 +83,8 @@ func (d *direct) response(req *http.Request) (*http.Response, error) {
 		}
 		d.status = http.StatusOK
 	}
-	var body io.Reader = bytes.NewReader(d.body.Bytes())
-	length := int64(d.body.Len())
+	var body io.Reader = bytes.NewReader(d.body)
+	length := int64(len(d.body))
 	if d.aborted {
 		body = io.MultiReader(body, cut{})
 		if n, err := strconv.ParseInt(d.header.Get("Content-Length"), 10, 64); err == nil {

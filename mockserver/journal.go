@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,10 +81,50 @@ type journal struct {
 	next    int // where the ring goes on once it is full
 }
 
-// entry is a request whose identity is read off it when somebody asks.
+// entry is a request as the journal keeps it, which is small; the Request is made
+// of it when somebody asks.
 type entry struct {
-	Request
-	identified bool
+	seq                 int
+	at                  time.Time
+	method, path, query string
+	header              keptHeader
+	body                []byte
+	identity            *Identity // nil until somebody asks
+	status              int
+	answer              []byte
+	fault               Kind
+	dropped             bool
+}
+
+func (e *entry) route() string { return e.method + " " + e.path }
+
+// keptHeader is a header in one piece: names and values in turn, each ended by a
+// NUL, which no header holds.
+type keptHeader string
+
+// keepHeader leaves the auth headers out.
+func keepHeader(h http.Header) keptHeader {
+	out := make([]byte, 0, 512)
+	for name, values := range h {
+		if name == "Authorization" || name == "X-Api-Key" {
+			continue
+		}
+		for _, v := range values {
+			out = append(append(append(append(out, name...), 0), v...), 0)
+		}
+	}
+	return keptHeader(out)
+}
+
+func (k keptHeader) header() http.Header {
+	out := http.Header{}
+	for rest := string(k); rest != ""; {
+		var name, value string
+		name, rest, _ = strings.Cut(rest, "\x00")
+		value, rest, _ = strings.Cut(rest, "\x00")
+		out[name] = append(out[name], value)
+	}
+	return out
 }
 
 // open notes a request when it arrives, so that one that is never answered is
@@ -92,7 +133,7 @@ func (j *journal) open(e *entry) *entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.seq++
-	e.Seq = j.seq
+	e.seq = j.seq
 	if len(j.entries) < maxJournal {
 		j.entries = append(j.entries, e)
 		return e
@@ -113,19 +154,29 @@ func (j *journal) change(edit func()) {
 func (j *journal) identity(e *entry) Identity {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return e.identity()
+	return e.identify()
 }
 
 // struck is the entry as a strike names it.
 func (j *journal) struck(e *entry) func() Strike {
-	return func() Strike { return Strike{Request: e.Seq, Key: j.identity(e).String()} }
+	return func() Strike { return Strike{Request: e.seq, Key: j.identity(e).String()} }
 }
 
-func (e *entry) identity() Identity {
-	if !e.identified {
-		e.Identity, e.identified = identify(&e.Request), true
+// identify reads the identity off a request, once. A body that is no JSON has
+// none.
+func (e *entry) identify() Identity {
+	if e.identity == nil {
+		id := Identity(service.SentWith(e.header.header(), e.path, e.body))
+		e.identity = &id
 	}
-	return e.Identity
+	return *e.identity
+}
+
+func (e *entry) request() Request {
+	return Request{
+		Seq: e.seq, At: e.at, Method: e.method, Path: e.path, Query: e.query, Header: e.header.header(), Body: slices.Clone(e.body),
+		Identity: e.identify(), Status: e.status, AnswerBody: slices.Clone(e.answer), Fault: e.fault, Dropped: e.dropped,
+	}
 }
 
 func (j *journal) all() []Request { return j.latest(maxJournal) }
@@ -137,12 +188,7 @@ func (j *journal) latest(n int) []Request {
 	all := len(j.entries)
 	out := make([]Request, min(n, all))
 	for i := range out {
-		e := j.entries[(j.next+all-len(out)+i)%all]
-		e.identity()
-		out[i] = e.Request
-		out[i].Header = e.Header.Clone()
-		out[i].Body = slices.Clone(e.Body)
-		out[i].AnswerBody = slices.Clone(e.AnswerBody)
+		out[i] = j.entries[(j.next+all-len(out)+i)%all].request()
 	}
 	return out
 }
@@ -152,6 +198,3 @@ func (j *journal) clear() {
 	defer j.mu.Unlock()
 	j.entries, j.next = nil, 0
 }
-
-// identify reads the identity off a request. A body that is no JSON has none.
-func identify(r *Request) Identity { return Identity(service.SentWith(r.Header, r.Path, r.Body)) }

@@ -1,13 +1,11 @@
 package mockserver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -42,12 +40,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	body := readAhead(r)
 	r.Body = body
-	entry := s.journal.open(&entry{Request: Request{
-		At: s.clock.Now(), Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery,
-		Header: withoutSecrets(r.Header), Body: body.ahead,
-	}})
+	entry := s.journal.open(&entry{
+		at: s.clock.Now(), method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery,
+		header: keepHeader(r.Header), body: body.ahead,
+	})
 	matches := func(f *Fault) bool {
-		return (f.Key == "" || f.Key == s.journal.identity(entry).String()) && (f.Route == "" || f.Route == entry.Route())
+		return (f.Key == "" || f.Key == s.journal.identity(entry).String()) && (f.Route == "" || f.Route == entry.route())
 	}
 	if a := s.faults.strike(s.journal.struck(entry), matches, Reset, Status, IdempotencyIncomplete, ReservationInProgress); a != nil {
 		s.before(w, r, entry, a)
@@ -55,10 +53,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 
 	out := &buffered{header: w.Header()}
-	s.svc.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), entryKey{}, entry)))
-	s.journal.change(func() { entry.Status, entry.AnswerBody = out.status, out.body.Bytes() })
+	s.svc.ServeIn(context.WithValue(r.Context(), entryKey{}, entry), out, r)
+	s.journal.change(func() { entry.status, entry.answer = out.status, out.body })
 	if r.Context().Err() != nil {
-		s.journal.change(func() { entry.Dropped = true })
+		s.journal.change(func() { entry.dropped = true })
 		panic(http.ErrAbortHandler)
 	}
 	if a := s.faults.strike(s.journal.struck(entry), matches, DropResponse, Truncate, Stall); a != nil {
@@ -72,18 +70,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrained)
 	}
 	out.send(w, -1)
-}
-
-// withoutSecrets is what the journal keeps of a header. The values are shared:
-// nobody changes them.
-func withoutSecrets(h http.Header) http.Header {
-	out := make(http.Header, len(h))
-	for k, v := range h {
-		if k != "Authorization" && k != "X-Api-Key" {
-			out[k] = v
-		}
-	}
-	return out
 }
 
 // aheadBody is a request's body, of which the first part has been read.
@@ -132,7 +118,7 @@ func (b *aheadBody) Close() error { return b.rest.Close() }
 // before answers in the service's place.
 func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *entry, a *Armed) {
 	f := a.fault
-	s.journal.change(func() { entry.Fault = f.Kind; entry.Dropped = f.Kind == Reset })
+	s.journal.change(func() { entry.fault = f.Kind; entry.dropped = f.Kind == Reset })
 	status, code, message := http.StatusServiceUnavailable, "", "the service is away"
 	switch f.Kind {
 	case Reset:
@@ -150,7 +136,7 @@ func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *entry, a 
 			message = "Rate limit exceeded (per-minute)."
 		}
 	}
-	out := &buffered{header: http.Header{}}
+	out := &buffered{header: w.Header()}
 	if f.RetryAfter != "" {
 		out.header.Set("Retry-After", f.RetryAfter)
 	}
@@ -163,7 +149,7 @@ func (s *Server) before(w http.ResponseWriter, r *http.Request, entry *entry, a 
 		body = faultBody(r.URL.Path, status, code, message, f.RetryAfter, requestID)
 	}
 	_, _ = io.WriteString(out, body)
-	s.journal.change(func() { entry.Status, entry.AnswerBody = status, []byte(body) })
+	s.journal.change(func() { entry.status, entry.answer = status, []byte(body) })
 	out.send(w, -1)
 }
 
@@ -203,9 +189,9 @@ func faultBody(path string, status int, code, message, retryAfter, requestID str
 // after keeps the answer of work that is done from its caller.
 func (s *Server) after(w http.ResponseWriter, r *http.Request, entry *entry, a *Armed, out *buffered) {
 	f := a.fault
-	s.journal.change(func() { entry.Fault = f.Kind })
+	s.journal.change(func() { entry.fault = f.Kind })
 	lost := func() {
-		s.journal.change(func() { entry.Dropped = true })
+		s.journal.change(func() { entry.dropped = true })
 		panic(http.ErrAbortHandler)
 	}
 	switch f.Kind {
@@ -243,11 +229,12 @@ func reset(w http.ResponseWriter) {
 	panic(http.ErrAbortHandler)
 }
 
-// buffered holds an answer until it is known what becomes of it.
+// buffered holds an answer until it is known what becomes of it. Its header is
+// that of the writer it is sent to.
 type buffered struct {
 	header http.Header
 	status int
-	body   bytes.Buffer
+	body   []byte
 }
 
 func (b *buffered) Header() http.Header { return b.header }
@@ -260,16 +247,17 @@ func (b *buffered) WriteHeader(status int) {
 
 func (b *buffered) Write(p []byte) (int, error) {
 	b.WriteHeader(http.StatusOK)
-	return b.body.Write(p)
+	b.body = append(b.body, p...)
+	return len(p), nil
 }
 
 // send writes the answer; with cut >= 0 only so many bytes of its body, below
 // the length its header promises.
 func (b *buffered) send(w http.ResponseWriter, cut int) {
-	h := w.Header()
-	maps.Copy(h, b.header)
-	h.Set("Content-Length", strconv.Itoa(b.body.Len()))
-	body := b.body.Bytes()
+	if h := w.Header(); len(h["Content-Length"]) == 0 {
+		h.Set("Content-Length", strconv.Itoa(len(b.body)))
+	}
+	body := b.body
 	if cut >= 0 {
 		body = body[:min(cut, max(len(body)-1, 0))]
 	}

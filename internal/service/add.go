@@ -52,7 +52,7 @@ func (s *Service) AddMemory(w http.ResponseWriter, r *http.Request, params api.A
 		s.memoryFailure(w, r, err)
 		return
 	}
-	s.answerAdd(w, r, task, ref, replayed, s.low(write.Text))
+	s.answerAdd(w, r, task, ref, replayed, write.Text)
 }
 
 // perform submits a write and waits for its task, no longer than most.
@@ -71,7 +71,7 @@ const maxTTLMinutes = int64(math.MaxInt64 / time.Minute)
 
 // answerAdd says what became of an add. A twin that came while the first call
 // ran is a repeat like any other.
-func (s *Service) answerAdd(w http.ResponseWriter, r *http.Request, task Task, ref string, replayed, low bool) {
+func (s *Service) answerAdd(w http.ResponseWriter, r *http.Request, task Task, ref string, replayed bool, text string) {
 	switch {
 	case task.State == Failed:
 		s.refuse(w, r, fail(http.StatusInternalServerError, "EXTRACTION_FAILED", "extraction failed and nothing was stored"))
@@ -84,14 +84,14 @@ func (s *Service) answerAdd(w http.ResponseWriter, r *http.Request, task Task, r
 		answer(w, http.StatusOK, skipped("already_ingested", numbers(task.Records), ref, 0))
 	case len(task.Records) == 0:
 		reason := s.opts.NothingReason
-		if low {
+		if s.low(text) {
 			reason = s.opts.LowValueReason
 		}
 		answer(w, http.StatusOK, skipped(reason, []int64{}, ref, task.Candidates))
 	default:
 		// One may have been forgotten since.
 		first := max(slices.IndexFunc(task.Records, func(r Record) bool { return r.Text != "" }), 0)
-		answer(w, http.StatusCreated, memoryView(task.Records[first]))
+		answerMemory(w, http.StatusCreated, &task.Records[first])
 	}
 }
 

@@ -11,6 +11,7 @@ const (
 	headerAPIKey    = "X-Api-Key"
 	headerRequestID = "X-Request-Id"
 	headerTraceID   = "X-Trace-Id"
+	headerNoSniff   = "X-Content-Type-Options"
 )
 
 // authenticate finds the caller's key. FishMem takes a Bearer token. MemorySync

@@ -22,7 +22,7 @@ type bulkResult struct {
 
 // bulk is one call on its way through its items.
 type bulk struct {
-	call
+	*call
 	scope Scope
 	dedup bool
 	end   time.Time // when its callers have waited as long as one add may take

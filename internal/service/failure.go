@@ -105,15 +105,3 @@ func (f *failure) write(w http.ResponseWriter, on wire, requestID string) {
 	}
 	answer(w, f.Status, f.body(on, requestID))
 }
-
-// answer writes one JSON document.
-func answer(w http.ResponseWriter, status int, body any) {
-	out, err := json.Marshal(body)
-	if err != nil { // our own types: a metadata document that is no JSON
-		status, out = http.StatusInternalServerError, []byte(`{"code":"MEMORY_ENGINE_ERROR","message":"the answer cannot be written","request_id":""}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(out)+1))
-	w.WriteHeader(status)
-	_, _ = w.Write(append(out, '\n'))
-}

@@ -21,7 +21,7 @@ func membersOf(body []byte) ([]member, bool) {
 	if body[i] != '{' {
 		return nil, false
 	}
-	var out []member
+	out := make([]member, 0, 8)
 	for i = space(body, i+1); body[i] != '}'; {
 		end := value(body, i)
 		name := body[i+1 : end-1]

@@ -28,7 +28,7 @@ func (s *Service) GetMemory(w http.ResponseWriter, r *http.Request, id int64, pa
 		s.memoryFailure(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, memoryView(record))
+	answerMemory(w, http.StatusOK, &record)
 }
 
 // ForgetMemories answers DELETE /memory/forget. Ids that are not there are no

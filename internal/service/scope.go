@@ -11,7 +11,7 @@ import (
 const DefaultProject = "proj_0000000000000000"
 
 // memoryScope is whose memory a /memory/* call is about, from its headers.
-func (s *Service) memoryScope(c call, endUser string, project, tenant *string) (Scope, *failure) {
+func (s *Service) memoryScope(c *call, endUser string, project, tenant *string) (Scope, *failure) {
 	if blank(endUser) {
 		return Scope{}, fail(http.StatusBadRequest, "MISSING_END_USER_ID", "X-End-User-ID is required")
 	}
@@ -36,7 +36,7 @@ func readable(field, v string) *failure {
 
 // tenantScope is the tenant and project of a MemorySync call. An empty project
 // header is not the same as none.
-func (s *Service) tenantScope(c call, project, tenant *string) (Scope, *failure) {
+func (s *Service) tenantScope(c *call, project, tenant *string) (Scope, *failure) {
 	scope := Scope{Service: ServiceMemorySync, Tenant: c.key.Workspace, Project: c.key.Project}
 	if scope.Project == "" {
 		scope.Project = DefaultProject
@@ -64,7 +64,7 @@ const tenantLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 // ownTenant refuses a tenant that is not the key's. "default" names the key's
 // own one, for a key that may not list its projects.
-func (s *Service) ownTenant(c call, tenant string) *failure {
+func (s *Service) ownTenant(c *call, tenant string) *failure {
 	if tenant == c.key.Workspace || tenant == s.opts.DefaultTenant {
 		return nil
 	}

@@ -5,11 +5,11 @@ package service
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -107,7 +107,6 @@ type Service struct {
 
 	accesses accesses
 	low      func(string) bool
-	handler  http.Handler
 	mux      *http.ServeMux
 }
 
@@ -115,7 +114,7 @@ type Service struct {
 // worth extracting.
 func New(backend Backend, keys *Keys, s sched.Scheduler, lowValue func(string) bool, opts Options) *Service {
 	svc := &Service{opts: opts.withDefaults(), sched: s, backend: backend, keys: keys, low: lowValue, mux: http.NewServeMux()}
-	svc.handler = server.HandlerWithOptions(svc, server.StdHTTPServerOptions{
+	server.HandlerWithOptions(svc, server.StdHTTPServerOptions{
 		BaseRouter:       svc.mux,
 		ErrorHandlerFunc: svc.badParameter,
 	})
@@ -146,36 +145,58 @@ func wireOf(path string) wire {
 
 type callKey struct{}
 
-// call is what is known of a request before its handler runs.
+// call is what is known of a request before its handler runs. It is the context
+// the handler finds it in, too.
 type call struct {
+	context.Context
 	key       Key
 	wire      wire
 	requestID string
 	trace     string // traceparent, "" without a valid one
 }
 
-func callOf(r *http.Request) call {
-	c, _ := r.Context().Value(callKey{}).(call)
-	return c
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
 }
+
+func callOf(r *http.Request) *call {
+	if c, ok := r.Context().Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{}
+}
+
+// Values of headers that are always the same; nobody may change them.
+var (
+	noSniff  = []string{"nosniff"}
+	noStore  = []string{"no-store"}
+	jsonType = []string{"application/json"}
+)
 
 // ServeHTTP checks in the order of the live services: rate limit, key,
 // permission, then the request itself.
-func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.ServeIn(r.Context(), w, r) }
+
+// ServeIn is ServeHTTP in another context than the request's own.
+func (s *Service) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/memory/retrieve" { // the older name of the same operation
 		to := *r.URL
 		to.Path, to.RawPath = "/memory/query", ""
-		r = r.WithContext(r.Context())
+		r = r.WithContext(ctx)
 		r.URL = &to
 	}
-	c := call{wire: wireOf(r.URL.Path), requestID: newRequestID(wireOf(r.URL.Path)), trace: traceparent(r.Header.Get("Traceparent"))}
+	c := &call{Context: ctx, wire: wireOf(r.URL.Path), trace: traceparent(r.Header.Get("Traceparent"))}
 	h := w.Header()
-	h.Set(headerRequestID, c.requestID)
+	ids := newRequestIDs(c.wire)
+	c.requestID = ids[0]
+	h[headerRequestID] = ids[:1:1]
 	if c.wire == memorySync {
-		h.Set(headerTraceID, newRequestID(memorySync))
+		h[headerTraceID] = ids[1:]
 	}
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
+	h[headerNoSniff], h["Cache-Control"] = noSniff, noStore
 	defer func() {
 		if v := recover(); v != nil {
 			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
@@ -186,7 +207,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 
-	_, pattern := s.mux.Handler(r)
+	handler, pattern := s.mux.Handler(r)
 	scope, public := s.scopeOf(pattern)
 	if f := s.limit(w, r, c); f != nil {
 		f.write(w, c.wire, c.requestID)
@@ -207,12 +228,15 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.noRoute(w, r, c)
 		return
 	}
-	s.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+	if strings.Contains(pattern, "{") {
+		handler = s.mux // which fills in what the pattern leaves open
+	}
+	handler.ServeHTTP(w, r.WithContext(c))
 }
 
 // limit counts the call. A caller without a key shares a bucket with its
 // address, so that guessing keys is limited too.
-func (s *Service) limit(w http.ResponseWriter, r *http.Request, c call) *failure {
+func (s *Service) limit(w http.ResponseWriter, r *http.Request, c *call) *failure {
 	windows := s.opts.MemorySyncRates
 	secret := r.Header.Get(headerAPIKey)
 	if c.wire == fishMem {
@@ -241,7 +265,7 @@ func hostOf(addr string) string {
 }
 
 // noRoute tells an unknown path from a known one with another method.
-func (s *Service) noRoute(w http.ResponseWriter, r *http.Request, c call) {
+func (s *Service) noRoute(w http.ResponseWriter, r *http.Request, c *call) {
 	h, _ := s.mux.Handler(r)
 	probe := &statusProbe{header: http.Header{}}
 	h.ServeHTTP(probe, r)
@@ -303,7 +327,7 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, f *failure) {
 }
 
 // internal is the answer to what should not happen. It says nothing of why.
-func (s *Service) internal(w http.ResponseWriter, c call) {
+func (s *Service) internal(w http.ResponseWriter, c *call) {
 	f := fail(http.StatusInternalServerError, "INTERNAL_ERROR", "internal error")
 	if c.wire == fishMem {
 		f = fail(http.StatusInternalServerError, "MEMORY_ENGINE_ERROR", "the engine failed")
@@ -311,15 +335,19 @@ func (s *Service) internal(w http.ResponseWriter, c call) {
 	f.write(w, c.wire, c.requestID)
 }
 
-// newRequestID is 32 hex digits on MemorySync and a UUID on FishMem. Request
-// ids decide nothing, so they may come from the machine's own randomness.
-func newRequestID(on wire) string {
-	var b [16]byte
-	_, _ = io.ReadFull(rand.Reader, b[:])
-	if on == memorySync {
-		return hex.EncodeToString(b[:])
+// newRequestIDs are the id of a request and that of its trace: 32 hex digits on
+// MemorySync, and one UUID on FishMem. They decide nothing, so they may come from
+// the machine's own randomness.
+func newRequestIDs(on wire) []string {
+	var raw [32]byte
+	for at := 0; at < len(raw); at += 8 {
+		binary.LittleEndian.PutUint64(raw[at:], rand.Uint64())
 	}
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	if on == memorySync {
+		both := hex.EncodeToString(raw[:])
+		return []string{both[:32], both[32:]}
+	}
+	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
+	h := hex.EncodeToString(raw[:16])
+	return []string{h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]}
 }

@@ -8,7 +8,7 @@ import (
 // submit hands a write to the backend together with the trace its request is
 // part of.
 func (s *Service) submit(ctx context.Context, w Write) (Task, bool, error) {
-	if c, ok := ctx.Value(callKey{}).(call); ok {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		w.Trace = c.trace
 	}
 	return s.backend.Submit(ctx, w)

@@ -9,8 +9,10 @@ import (
 // stamp is a time as FishMem writes it.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// offsetStamp is a time as MemorySync writes it: with an offset.
-func offsetStamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
+// offsetLayout is a time of UTC as MemorySync writes it: with an offset.
+const offsetLayout = "2006-01-02T15:04:05.000000+00:00"
+
+func offsetStamp(t time.Time) string { return t.UTC().Format(offsetLayout) }
 
 func optional(s string) *string {
 	if s == "" {
