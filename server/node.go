@@ -34,7 +34,7 @@ type Options struct {
 	Scheduler sched.Scheduler    // the store's clock, or else the machine's
 	Extractor protocol.Extractor // the rules without a model
 	Comparer  protocol.Comparer  // by words
-	Projector protocol.Projector // none
+	Projector protocol.Projector // none; closed by Close if it can be
 	Wakeups   protocol.Wakeups   // inside this process; closed by Close if it can be
 	Faults    protocol.Faults    // none
 	Limits    engine.Limits
@@ -69,6 +69,7 @@ type clocked interface{ Clock() sched.Scheduler }
 type Node struct {
 	store   protocol.Store
 	wakeups protocol.Wakeups
+	index   protocol.Projector
 	engine  *engine.Engine
 	service *service.Service
 	log     *slog.Logger
@@ -105,7 +106,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 			return nil, err
 		}
 	}
-	n := &Node{store: o.Store, wakeups: o.Wakeups, log: o.Log, watch: newWatch(o), inspect: o.Inspect, metrics: o.Metrics}
+	n := &Node{store: o.Store, wakeups: o.Wakeups, index: o.Projector, log: o.Log, watch: newWatch(o), inspect: o.Inspect, metrics: o.Metrics}
 	n.hooks = webhook.New(webhook.Config{
 		Store: func() protocol.Store { return o.Store }, Scheduler: o.Scheduler,
 		OnError:   func(err error) { o.Log.Error("webhooks could not be read", "error", err) },
@@ -243,8 +244,10 @@ func (n *Node) Close() error {
 		n.hooks.Close()
 		n.engine.Close()
 		n.loops.Wait()
-		if w, ok := n.wakeups.(interface{ Close() }); ok {
-			w.Close()
+		for _, part := range []any{n.wakeups, n.index} {
+			if c, ok := part.(interface{ Close() }); ok {
+				c.Close()
+			}
 		}
 		n.err = n.store.Close()
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,24 +117,13 @@ func answersLikeTheScan(t *testing.T, sub subject) {
 			t.Fatal(err)
 		}
 	}
-	for { // until search knows them all
+	eventually(t, func() bool { // search knows them all
 		snap, err := s.Snapshot(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pending := 0
-		for _, r := range snap.Records {
-			if !r.Projected {
-				pending++
-			}
-		}
-		if pending == 0 && len(snap.Records) > 100 {
-			break
-		}
-		if err := sched.Sleep(ctx, sched.Real(), 5*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+		return len(snap.Records) > 100 && !slices.ContainsFunc(snap.Records, func(r protocol.Record) bool { return !r.Projected })
+	})
 
 	compared := 0
 	compare := func() {
@@ -222,14 +212,12 @@ func supersededLeave(t *testing.T, in subject) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for sub.Task.State != protocol.Succeeded {
-			if err := sched.Sleep(ctx, sched.Real(), 5*time.Millisecond); err != nil {
-				t.Fatal(err)
-			}
+		eventually(t, func() bool {
 			if sub.Task, err = e.Task(ctx, "w", sub.Task.ID); err != nil {
 				t.Fatal(err)
 			}
-		}
+			return sub.Task.State == protocol.Succeeded
+		})
 		m, err := searcher.Search(ctx, q, "name", 5, nil)
 		if err != nil || len(m) != 1 || !strings.Contains(m[0].Record.Text, name) || in.held() != 1 {
 			t.Fatalf("%d matches, %d in the index, %v", len(m), in.held(), err)

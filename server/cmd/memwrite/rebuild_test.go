@@ -77,15 +77,3 @@ func TestRebuildMakesTheVectorsAnew(t *testing.T) {
 		}
 	}
 }
-
-func TestTheEmbeddedIndexIsOfOneProcess(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"--vector", "embedded", "--database-url", "postgres://127.0.0.1/none"}, {"--vector", "some"}} {
-		cmd := root()
-		cmd.SetArgs(append([]string{"serve", "--listen", "127.0.0.1:0"}, args...))
-		cmd.SetErr(&bytes.Buffer{})
-		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--vector") {
-			t.Errorf("%v: %v", args, err)
-		}
-	}
-}

@@ -63,7 +63,7 @@ func (c *config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.natsURL, "nats-url", "", "`URL` of a NATS server that carries wake-ups between nodes, in place of the database")
 	f.StringVar(&c.natsSubject, "nats-subject", "memwrite.wakeups", "what nodes that share a database tell each other under")
 	f.BoolVar(&c.skipCheck, "skip-integrity-check", false, "do not read the whole file for damage at the start")
-	f.StringVar(&c.vector, "vector", "off", "off: a search compares every record of its scope; embedded: it asks an index beside the SQLite file")
+	f.StringVar(&c.vector, "vector", vectorOff, "off: a search compares every record of its scope; embedded: it asks an index beside the SQLite file, or in the memory of each node; pgvector: it asks the database; auto: pgvector where that is there, else embedded")
 	f.StringVar(&c.keys, "keys", "", "`file` of API keys and workspaces; without one, keys are taken from "+envMemorySync+" and "+envFishMem+", or made beside the data")
 	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate `file` (PEM), with --tls-key")
 	f.StringVar(&c.tlsKey, "tls-key", "", "private key `file` (PEM), with --tls-cert")
@@ -212,7 +212,7 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	observe, stopTraces, err := traces(ctx, c.otlp, log)
 	if err != nil {
 		_ = l.Close()
-		return errors.Join(err, db.store.Close())
+		return errors.Join(err, db.close())
 	}
 	defer stopTraces()
 	node, err := server.New(ctx, server.Options{

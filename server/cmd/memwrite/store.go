@@ -27,6 +27,9 @@ type opened struct {
 
 // close is for a store that no node came to own.
 func (o opened) close() error {
+	if x, ok := o.index.(interface{ Close() }); ok {
+		x.Close()
+	}
 	if w, ok := o.wakeups.(interface{ Close() }); ok {
 		w.Close()
 	}
@@ -41,8 +44,8 @@ func openStore(ctx context.Context, c *config, log *slog.Logger) (opened, error)
 			return opened{}, err
 		}
 		o := opened{name: "sqlite", store: s}
-		if c.vector == "embedded" {
-			index, err := openIndex(ctx, c.db, s)
+		if c.vector != vectorOff {
+			index, err := fileIndex(ctx, c.db, s)
 			if err != nil {
 				return opened{}, errors.Join(err, s.Close())
 			}
@@ -80,10 +83,15 @@ func openPostgres(ctx context.Context, c *config, log *slog.Logger) (opened, err
 		broker.Close()
 		return opened{}, err
 	}
+	index, err := databaseIndex(ctx, c.vector, s, log)
+	if err != nil {
+		broker.Close()
+		return opened{}, errors.Join(err, s.Close())
+	}
 	bus := wakeup.New(sched.Real(), broker, func(err error) {
 		log.Warn("wake-ups do not reach other nodes, which costs time and nothing else", "error", err)
 	})
-	return opened{name: "postgres", store: s, wakeups: bus}, nil
+	return opened{name: "postgres", store: s, wakeups: bus, index: index}, nil
 }
 
 // dataFolder is where this user keeps the data of programs.

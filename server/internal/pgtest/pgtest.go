@@ -74,6 +74,24 @@ func Schema(tb testing.TB, url string) string {
 // Exec runs statements on a connection of its own.
 func Exec(tb testing.TB, url string, sql ...string) {
 	tb.Helper()
+	session(tb, url, func(ctx context.Context, conn *pgx.Conn) error {
+		for _, s := range sql {
+			if _, err := conn.Exec(ctx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Read reads one value on a connection of its own.
+func Read(tb testing.TB, url string, into any, sql string, args ...any) {
+	tb.Helper()
+	session(tb, url, func(ctx context.Context, conn *pgx.Conn) error { return conn.QueryRow(ctx, sql, args...).Scan(into) })
+}
+
+func session(tb testing.TB, url string, f func(context.Context, *pgx.Conn) error) {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
@@ -81,10 +99,8 @@ func Exec(tb testing.TB, url string, sql ...string) {
 		tb.Fatal(err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	for _, s := range sql {
-		if _, err := conn.Exec(ctx, s); err != nil {
-			tb.Fatal(err)
-		}
+	if err := f(ctx, conn); err != nil {
+		tb.Fatal(err)
 	}
 }
 

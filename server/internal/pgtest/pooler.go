@@ -1,7 +1,6 @@
 package pgtest
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -125,20 +124,11 @@ func (p *Pooler) url(database string) string {
 // that are still there, and so how far its transactions were spread.
 func (p *Pooler) Sessions(tb testing.TB, url string) (n int) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	conn, err := pgx.Connect(ctx, p.direct)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	if err := conn.QueryRow(ctx, `select count(*) from pg_stat_activity where datname = $1`, cfg.Database).Scan(&n); err != nil {
-		tb.Fatal(err)
-	}
+	Read(tb, p.direct, &n, `select count(*) from pg_stat_activity where datname = $1`, cfg.Database)
 	return n
 }
 

@@ -2,7 +2,6 @@ package pgtest
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 var vectors struct {
@@ -33,12 +29,7 @@ func Vectors(tb testing.TB) string {
 	tb.Helper()
 	vectors.once.Do(func() {
 		shared := Server(tb)
-		has, err := hasVectors(shared)
-		if err != nil {
-			vectors.err = err
-			return
-		}
-		if has {
+		if HasVectors(tb, shared) {
 			vectors.url = shared
 			return
 		}
@@ -51,16 +42,11 @@ func Vectors(tb testing.TB) string {
 	return Schema(tb, vectors.url)
 }
 
-func hasVectors(url string) (has bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	err = conn.QueryRow(ctx, `select exists (select from pg_available_extensions where name = 'vector')`).Scan(&has)
-	return has, err
+// HasVectors says whether a server has pgvector, switched on or not.
+func HasVectors(tb testing.TB, url string) (has bool) {
+	tb.Helper()
+	Read(tb, url, &has, `select exists (select from pg_available_extensions where name = 'vector')`)
+	return has
 }
 
 // startPGlite ends with this process, however that ends: it reads from it.
