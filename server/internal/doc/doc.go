@@ -27,25 +27,3 @@ func UTC(t *protocol.Task) {
 		*at = instant(*at)
 	}
 }
-
-type scope struct {
-	Tenant  string `json:"tenant,omitempty"`
-	Project string `json:"project,omitempty"`
-	EndUser string `json:"end_user,omitempty"`
-	UserID  string `json:"user_id,omitempty"`
-	AgentID string `json:"agent_id,omitempty"`
-	RunID   string `json:"run_id,omitempty"`
-}
-
-func hash(b []byte) (h protocol.Hash) {
-	copy(h[:], b)
-	return h
-}
-
-// unset is nil for a hash that is not there, so that it takes no room.
-func unset(h protocol.Hash) []byte {
-	if h.IsZero() {
-		return nil
-	}
-	return h[:]
-}

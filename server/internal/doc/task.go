@@ -1,210 +1,206 @@
 package doc
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
-type task struct {
-	ID          string         `json:"id"`
-	Workspace   string         `json:"workspace"`
-	Kind        protocol.Kind  `json:"kind"`
-	Scope       scope          `json:"scope"`
-	Identity    identity       `json:"identity,omitzero"`
-	Fingerprint []byte         `json:"fingerprint"`
-	Command     *command       `json:"command,omitempty"`
-	State       protocol.State `json:"state"`
-	Run         int            `json:"run"`
-	Attempts    int            `json:"attempts,omitempty"`
-	MaxAttempts int            `json:"max_attempts"`
-	Invalid     int            `json:"invalid,omitempty"`
-	Lease       lease          `json:"lease,omitzero"`
-	NextAttempt time.Time      `json:"next_attempt,omitzero"`
-	Failure     *failure       `json:"failure,omitempty"`
-	Plan        *plan          `json:"plan,omitempty"`
-	Committed   bool           `json:"committed,omitempty"`
-	Projection  string         `json:"projection"`
-	Result      *result        `json:"result,omitempty"`
-	Unit        protocol.Unit  `json:"unit,omitempty"`
-	Period      string         `json:"period,omitempty"`
-	Account     string         `json:"account,omitempty"` // its workspace
-	Amount      int64          `json:"amount,omitempty"`
-	Reservation string         `json:"reservation,omitempty"`
-	Transitions int            `json:"transitions"`
-	Created     time.Time      `json:"created,omitzero"`
-	Updated     time.Time      `json:"updated,omitzero"`
-	Started     time.Time      `json:"started,omitzero"`
-	Completed   time.Time      `json:"completed,omitzero"`
-}
-
-type identity struct {
-	Hash      []byte        `json:"hash,omitempty"`
-	Window    time.Duration `json:"window,omitempty"`
-	FirstWins bool          `json:"first_wins,omitempty"`
-}
-
-func (i identity) IsZero() bool { return i.Hash == nil && i.Window == 0 && !i.FirstWins }
-
-type lease struct {
-	Owner   string    `json:"owner"`
-	Token   string    `json:"token"`
-	Expires time.Time `json:"expires"`
-}
-
-type failure struct {
-	Class   protocol.Class `json:"class"`
-	Code    string         `json:"code"`
-	Message string         `json:"message,omitempty"`
-}
-
-type command struct {
-	Kind        protocol.Kind      `json:"kind"`
-	Scope       scope              `json:"scope"`
-	Key         string             `json:"key,omitempty"`
-	ClientRef   string             `json:"client_ref,omitempty"`
-	Target      string             `json:"target,omitempty"`
-	Text        string             `json:"text,omitempty"`
-	Messages    []protocol.Message `json:"messages,omitzero"`
-	Speaker     string             `json:"speaker,omitempty"`
-	OccurredAt  string             `json:"occurred_at,omitempty"`
-	Role        string             `json:"role,omitempty"`
-	EventDate   string             `json:"event_date,omitempty"`
-	Metadata    *string            `json:"metadata,omitempty"` // as it was sent, byte for byte
-	Source      string             `json:"source,omitempty"`
-	EventType   string             `json:"event_type,omitempty"`
-	SessionID   string             `json:"session_id,omitempty"`
-	Tags        []string           `json:"tags,omitzero"`
-	TTL         time.Duration      `json:"ttl,omitempty"`
-	Importance  *float64           `json:"importance,omitempty"`
-	KeepSimilar bool               `json:"keep_similar,omitempty"`
-	Trace       string             `json:"trace,omitempty"`
-}
-
-type plan struct {
-	Hash      []byte     `json:"hash"`
-	Mutations []mutation `json:"mutations,omitzero"`
-	Evidence  []evidence `json:"evidence,omitzero"`
-}
-
-type mutation struct {
-	Record     string   `json:"record"`
-	Number     int64    `json:"number,omitempty"`
-	Text       string   `json:"text,omitempty"`
-	Type       string   `json:"type,omitempty"`
-	Key        string   `json:"key,omitempty"`
-	Replaces   bool     `json:"replaces,omitempty"`
-	Supersedes []string `json:"supersedes,omitzero"`
-}
-
-type result struct {
-	Outcome protocol.Outcome `json:"outcome"`
-	Records []evidence       `json:"records,omitzero"`
-}
-
-type evidence struct {
-	ID       string `json:"id"`
-	Number   int64  `json:"number,omitempty"`
-	Existing bool   `json:"existing,omitempty"`
-}
-
 // OfTask writes a task down, all but its version.
 func OfTask(t *protocol.Task) ([]byte, error) {
-	d := task{
-		ID: t.ID, Workspace: t.Workspace, Kind: t.Kind, Scope: scope(t.Scope),
-		Identity:    identity{unset(t.Identity.Hash), t.Identity.Window, t.Identity.FirstWins},
-		Fingerprint: t.Fingerprint[:], Command: ofCommand(t.Command), State: t.State,
-		Run: t.Run, Attempts: t.Attempts, MaxAttempts: t.MaxAttempts, Invalid: t.Invalid,
-		Lease: lease{t.Lease.Owner, t.Lease.Token, instant(t.Lease.Expires)}, NextAttempt: instant(t.NextAttempt),
-		Failure: (*failure)(t.Failure), Committed: t.Committed, Projection: string(t.Projection),
-		Unit: t.Account.Unit, Period: t.Account.Period, Account: t.Account.Workspace, Amount: t.Amount, Reservation: t.Reservation,
-		Transitions: t.Transitions, Created: instant(t.CreatedAt), Updated: instant(t.UpdatedAt),
-		Started: instant(t.StartedAt), Completed: instant(t.CompletedAt),
+	w := newWriter()
+	w.must("id", t.ID)
+	w.must("workspace", t.Workspace)
+	w.must("kind", string(t.Kind))
+	ofScope(w, &t.Scope)
+	if id := &t.Identity; !id.Hash.IsZero() || id.Window != 0 || id.FirstWins {
+		w.object("identity", func() {
+			if !id.Hash.IsZero() { // else it takes no room
+				w.bytes("hash", id.Hash[:])
+			}
+			w.number("window", int64(id.Window))
+			w.yes("first_wins", id.FirstWins)
+		})
 	}
-	if p := t.Plan; p != nil {
-		d.Plan = &plan{Hash: p.Hash[:], Evidence: each(p.Evidence, func(e protocol.Evidence) evidence { return evidence(e) }),
-			Mutations: each(p.Mutations, func(m protocol.Mutation) mutation {
-				return mutation{m.RecordID, m.Number, m.Fact.Text, m.Fact.Type, m.Fact.Key, m.Fact.Replaces, m.Supersedes}
-			})}
+	w.bytes("fingerprint", t.Fingerprint[:])
+	if t.Command != nil {
+		w.object("command", func() { ofCommand(w, t.Command) })
 	}
+	w.must("state", string(t.State))
+	w.mustNumber("run", int64(t.Run))
+	w.number("attempts", int64(t.Attempts))
+	w.mustNumber("max_attempts", int64(t.MaxAttempts))
+	w.number("invalid", int64(t.Invalid))
+	if l := &t.Lease; l.Owner != "" || l.Token != "" || !l.Expires.IsZero() {
+		w.object("lease", func() {
+			w.must("owner", l.Owner)
+			w.must("token", l.Token)
+			w.mustInstant("expires", l.Expires)
+		})
+	}
+	w.instant("next_attempt", t.NextAttempt)
+	if f := t.Failure; f != nil {
+		w.object("failure", func() {
+			w.must("class", string(f.Class))
+			w.must("code", f.Code)
+			w.text("message", f.Message)
+		})
+	}
+	if t.Plan != nil {
+		w.object("plan", func() { ofPlan(w, t.Plan) })
+	}
+	w.yes("committed", t.Committed)
+	w.must("projection", string(t.Projection))
 	if r := t.Result; r != nil {
-		d.Result = &result{r.Outcome, each(r.Records, func(e protocol.Evidence) evidence { return evidence(e) })}
+		w.object("result", func() {
+			w.must("outcome", string(r.Outcome))
+			ofEvidence(w, "records", r.Records)
+		})
 	}
-	return json.Marshal(&d)
+	w.text("unit", string(t.Account.Unit))
+	w.text("period", t.Account.Period)
+	w.text("account", t.Account.Workspace)
+	w.number("amount", t.Amount)
+	w.text("reservation", t.Reservation)
+	w.mustNumber("transitions", int64(t.Transitions))
+	w.instant("created", t.CreatedAt)
+	w.instant("updated", t.UpdatedAt)
+	w.instant("started", t.StartedAt)
+	w.instant("completed", t.CompletedAt)
+	return w.end()
 }
 
 // Task reads a task back. The error holds nothing of the document.
 func Task(doc []byte, version int64) (protocol.Task, error) {
-	var d task
-	if err := json.Unmarshal(doc, &d); err != nil {
-		return protocol.Task{}, fmt.Errorf("doc: a task cannot be read: %T", err)
-	}
-	t := protocol.Task{
-		ID: d.ID, Workspace: d.Workspace, Kind: d.Kind, Scope: protocol.Scope(d.Scope),
-		Identity:    protocol.Identity{Hash: hash(d.Identity.Hash), Window: d.Identity.Window, FirstWins: d.Identity.FirstWins},
-		Fingerprint: hash(d.Fingerprint), Command: d.Command.back(), State: d.State, Version: version,
-		Run: d.Run, Attempts: d.Attempts, MaxAttempts: d.MaxAttempts, Invalid: d.Invalid,
-		Lease: protocol.Lease(d.Lease), NextAttempt: d.NextAttempt,
-		Failure: (*protocol.Failure)(d.Failure), Committed: d.Committed, Projection: protocol.Projection(d.Projection),
-		Account: protocol.Account{Workspace: d.Account, Unit: d.Unit, Period: d.Period}, Amount: d.Amount, Reservation: d.Reservation,
-		Transitions: d.Transitions, CreatedAt: d.Created, UpdatedAt: d.Updated, StartedAt: d.Started, CompletedAt: d.Completed,
-	}
-	if p := d.Plan; p != nil {
-		t.Plan = &protocol.Plan{Hash: hash(p.Hash), Evidence: each(p.Evidence, func(e evidence) protocol.Evidence { return protocol.Evidence(e) }),
-			Mutations: each(p.Mutations, func(m mutation) protocol.Mutation {
-				return protocol.Mutation{RecordID: m.Record, Number: m.Number, Fact: protocol.Fact{Text: m.Text, Type: m.Type, Key: m.Key, Replaces: m.Replaces}, Supersedes: m.Supersedes}
-			})}
-	}
-	if r := d.Result; r != nil {
-		t.Result = &protocol.Result{Outcome: r.Outcome, Records: each(r.Records, func(e evidence) protocol.Evidence { return protocol.Evidence(e) })}
+	t := protocol.Task{Version: version}
+	if err := read(doc, func(r *reader, name []byte) { toTask(r, &t, name) }); err != nil {
+		return protocol.Task{}, fmt.Errorf("doc: a task cannot be read: %w", err)
 	}
 	return t, nil
 }
 
-func ofCommand(c *protocol.Command) *command {
-	if c == nil {
-		return nil
+func toTask(r *reader, t *protocol.Task, name []byte) {
+	switch string(name) {
+	case "id":
+		t.ID = r.text()
+	case "workspace":
+		t.Workspace = r.text()
+	case "kind":
+		t.Kind = protocol.Kind(r.text())
+	case "scope":
+		toScope(r, &t.Scope)
+	case "identity":
+		r.object(func(name []byte) {
+			switch id := &t.Identity; string(name) {
+			case "hash":
+				id.Hash = r.hash()
+			case "window":
+				id.Window = time.Duration(r.number())
+			case "first_wins":
+				id.FirstWins = r.yes()
+			default:
+				r.skip()
+			}
+		})
+	case "fingerprint":
+		t.Fingerprint = r.hash()
+	case "command":
+		toCommand(r, &t.Command)
+	case "state":
+		t.State = protocol.State(r.text())
+	case "run":
+		t.Run = int(r.number())
+	case "attempts":
+		t.Attempts = int(r.number())
+	case "max_attempts":
+		t.MaxAttempts = int(r.number())
+	case "invalid":
+		t.Invalid = int(r.number())
+	case "lease":
+		r.object(func(name []byte) {
+			switch string(name) {
+			case "owner":
+				t.Lease.Owner = r.text()
+			case "token":
+				t.Lease.Token = r.text()
+			case "expires":
+				t.Lease.Expires = r.instant()
+			default:
+				r.skip()
+			}
+		})
+	case "next_attempt":
+		t.NextAttempt = r.instant()
+	case "failure":
+		toFailure(r, &t.Failure)
+	case "plan":
+		toPlan(r, &t.Plan)
+	case "committed":
+		t.Committed = r.yes()
+	case "projection":
+		t.Projection = protocol.Projection(r.text())
+	case "result":
+		toResult(r, &t.Result)
+	case "unit":
+		t.Account.Unit = protocol.Unit(r.text())
+	case "period":
+		t.Account.Period = r.text()
+	case "account":
+		t.Account.Workspace = r.text()
+	case "amount":
+		t.Amount = r.number()
+	case "reservation":
+		t.Reservation = r.text()
+	case "transitions":
+		t.Transitions = int(r.number())
+	case "created":
+		t.CreatedAt = r.instant()
+	case "updated":
+		t.UpdatedAt = r.instant()
+	case "started":
+		t.StartedAt = r.instant()
+	case "completed":
+		t.CompletedAt = r.instant()
+	default:
+		r.skip()
 	}
-	d := &command{Kind: c.Kind, Scope: scope(c.Scope), Key: c.Key, ClientRef: c.ClientRef, Target: c.Target, Text: c.Text, Messages: c.Messages,
-		Speaker: c.Speaker, OccurredAt: c.OccurredAt, Role: c.Role, EventDate: c.EventDate, Metadata: ofRaw(c.Metadata),
-		Source: c.Source, EventType: c.EventType, SessionID: c.SessionID, Tags: c.Tags, TTL: c.TTL, Importance: c.Importance, KeepSimilar: c.KeepSimilar, Trace: c.Trace}
-	return d
 }
 
-func (d *command) back() *protocol.Command {
-	if d == nil {
-		return nil
+func toFailure(r *reader, to **protocol.Failure) {
+	if r.null() {
+		return
 	}
-	return &protocol.Command{Kind: d.Kind, Scope: protocol.Scope(d.Scope), Key: d.Key, ClientRef: d.ClientRef, Target: d.Target, Text: d.Text, Messages: d.Messages,
-		Speaker: d.Speaker, OccurredAt: d.OccurredAt, Role: d.Role, EventDate: d.EventDate, Metadata: raw(d.Metadata),
-		Source: d.Source, EventType: d.EventType, SessionID: d.SessionID, Tags: d.Tags, TTL: d.TTL, Importance: d.Importance, KeepSimilar: d.KeepSimilar, Trace: d.Trace}
+	f := &protocol.Failure{}
+	*to = f
+	r.object(func(name []byte) {
+		switch string(name) {
+		case "class":
+			f.Class = protocol.Class(r.text())
+		case "code":
+			f.Code = r.text()
+		case "message":
+			f.Message = r.text()
+		default:
+			r.skip()
+		}
+	})
 }
 
-func ofRaw(m json.RawMessage) *string {
-	if m == nil {
-		return nil
+func toResult(r *reader, to **protocol.Result) {
+	if r.null() {
+		return
 	}
-	s := string(m)
-	return &s
-}
-
-func raw(s *string) json.RawMessage {
-	if s == nil {
-		return nil
-	}
-	return json.RawMessage(*s)
-}
-
-// each keeps nil apart from empty.
-func each[A, B any](in []A, f func(A) B) []B {
-	if in == nil {
-		return nil
-	}
-	out := make([]B, len(in))
-	for i, a := range in {
-		out[i] = f(a)
-	}
-	return out
+	res := &protocol.Result{}
+	*to = res
+	r.object(func(name []byte) {
+		switch string(name) {
+		case "outcome":
+			res.Outcome = protocol.Outcome(r.text())
+		case "records":
+			res.Records = toEvidence(r)
+		default:
+			r.skip()
+		}
+	})
 }
