@@ -81,18 +81,21 @@ conform-mutants: ## break one promise of a server at a time: each is caught by i
 
 SEED ?= 0
 SCHEDULES ?= 0
+# What the simulation and the mutants run on: memory or sqlite.
+STORE ?= memory
+SIMULATE = $(if $(filter sqlite,$(STORE)),./server/internal/simulate/run,./internal/sim/simulate)
 
 .PHONY: sim
-sim: ## lives full of faults, one runnable at a time (SCHEDULES=100000 from a base SEED; SEED=n alone replays that one and shrinks it)
-	@go run ./internal/sim/simulate -seed $(SEED) -schedules $(SCHEDULES) $(SIMFLAGS)
+sim: ## lives full of faults, one runnable at a time (STORE=memory or sqlite; SCHEDULES=100000 from a base SEED; SEED=n alone replays that one and shrinks it)
+	@go run $(SIMULATE) -seed $(SEED) -schedules $(SCHEDULES) $(SIMFLAGS)
 
 .PHONY: sim-replay
 sim-replay: ## twenty seeds, each lived through 100 times: equal logs
-	@go run ./internal/sim/simulate -seed $(SEED) -replay 100
+	@go run $(SIMULATE) -seed $(SEED) -replay 100
 
 .PHONY: mutants
-mutants: ## put one deliberate fault after the other into the source: the simulation finds each by the invariant it breaks
-	@go run ./internal/sim/mutants $(MUTANTFLAGS)
+mutants: ## put one deliberate fault after the other into the source: the simulation finds each by the invariant it breaks (STORE=memory or sqlite)
+	@go run ./internal/sim/mutants -store $(STORE) $(MUTANTFLAGS)
 
 .PHONY: fidelity
 fidelity: ## write docs/fidelity.md: what the suite sees of the reference server, beside the live services

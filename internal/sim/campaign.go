@@ -20,9 +20,9 @@ type Totals struct {
 }
 
 // Campaign lives through n schedules from a base seed on, or as many as fit
-// into a time when n is 0, on so many workers. The first violation ends it; with
-// want the first of that invariant.
-func Campaign(base uint64, n int, most time.Duration, workers int, want string) Totals {
+// into a time when n is 0, on so many workers, which worker makes. The first
+// violation ends it; with want the first of that invariant.
+func Campaign(worker func() *Worker, base uint64, n int, most time.Duration, workers int, want string) Totals {
 	out := Totals{want: want, Faults: map[Kind]int{}, Points: map[string]int{}}
 	var mu sync.Mutex
 	var next atomic.Int64
@@ -31,7 +31,7 @@ func Campaign(base uint64, n int, most time.Duration, workers int, want string) 
 	var wait sync.WaitGroup
 	for range workers {
 		wait.Go(func() {
-			h := NewWorker()
+			h := worker()
 			for !stop.Load() {
 				i := int(next.Add(1)) - 1
 				if n > 0 && i >= n || most > 0 && time.Since(began) > most {
@@ -79,8 +79,8 @@ func better(r, than *Result, want string) bool {
 }
 
 // Print writes what happened: a line of totals, and how often each kind of
-// fault struck.
-func (t *Totals) Print(w io.Writer) {
+// fault struck; least is how many schedules a second should be lived through.
+func (t *Totals) Print(w io.Writer, least float64) {
 	faults := 0
 	for _, k := range slices.Sorted(func(yield func(string) bool) {
 		for k := range t.Faults {
@@ -106,7 +106,7 @@ func (t *Totals) Print(w io.Writer) {
 	figure(w, "sim_operations_per_schedule", float64(t.Ops)/n, 40)
 	figure(w, "sim_faults_per_schedule", float64(faults)/n, 5)
 	figure(w, "sim_rarest_fault_per_thousand_schedules", float64(rarest)/n*1000, 10)
-	figure(w, "sim_schedules_per_second", rate, 300)
+	figure(w, "sim_schedules_per_second", rate, least)
 	fmt.Fprintf(w, "schedules=%d steps=%d crashes=%d violations=%d per_second=%.0f\n", t.Schedules, t.Steps, t.Crashes, t.Violations, rate)
 }
 
@@ -120,8 +120,7 @@ func figure(w io.Writer, name string, value, least float64) {
 
 // Replay lives through a seed several times and says whether every operation
 // log has the same hash.
-func Replay(seed uint64, times int) (hash uint64, same bool) {
-	h := NewWorker()
+func Replay(h *Worker, seed uint64, times int) (hash uint64, same bool) {
 	first := h.Run(NewScript(seed), false).Hash
 	for range times - 1 {
 		if h.Run(NewScript(seed), false).Hash != first {

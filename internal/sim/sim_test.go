@@ -12,7 +12,7 @@ func TestSchedulesKeepEveryInvariant(t *testing.T) {
 	if testing.Short() {
 		n = 60
 	}
-	totals := Campaign(1, n, 0, 2, "")
+	totals := Campaign(NewWorker, 1, n, 0, 2, "")
 	if r := totals.First; r != nil {
 		t.Fatalf("make sim SEED=%d: %v", r.Script.Seed, r.Violation)
 	}
@@ -28,12 +28,12 @@ func TestSchedulesKeepEveryInvariant(t *testing.T) {
 func TestASeedIsALife(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
-		if _, same := Replay(1000+seed, 10); !same {
+		if _, same := Replay(NewWorker(), 1000+seed, 10); !same {
 			t.Errorf("seed %d lives differently each time", 1000+seed)
 		}
 	}
-	one, _ := Replay(1, 1)
-	if other, _ := Replay(2, 1); one == other {
+	one, _ := Replay(NewWorker(), 1, 1)
+	if other, _ := Replay(NewWorker(), 2, 1); one == other {
 		t.Error("two seeds have one log")
 	}
 }

@@ -3,9 +3,10 @@
 // simulation find each by the invariant it breaks, on a seed where the source
 // as it is holds every invariant.
 //
-//	mutants              all of them
-//	mutants -only NAME   one
-//	mutants -every 4     each fourth, another quarter each day
+//	mutants                all of them, on the store in memory
+//	mutants -store sqlite  on SQLite files
+//	mutants -only NAME     one
+//	mutants -every 4       each fourth, another quarter each day
 package main
 
 import (
@@ -18,29 +19,47 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/memwrite/memwrite-go/internal/sim"
 )
+
+// programs are the simulation by the store it runs on.
+var programs = map[string]string{
+	"memory": "./internal/sim/simulate",
+	"sqlite": "./server/internal/simulate/run",
+}
 
 func main() {
 	seed := flag.Uint64("seed", 1, "the first seed that is tried")
 	limit := flag.Int("schedules", 20_000, "schedules after which a mutant has survived")
 	only := flag.String("only", "", "run the mutants whose names hold this")
 	every := flag.Int("every", 1, "run one of so many")
+	store := flag.String("store", "memory", "memory or sqlite")
 	flag.Parse()
-	if err := run(*seed, *limit, *only, *every); err != nil {
+	if err := run(*store, *seed, *limit, *only, *every); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(seed uint64, limit int, only string, every int) error {
+func run(store string, seed uint64, limit int, only string, every int) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	all, err := mutants()
+	h := hunt{root: root, program: programs[store], seed: seed, limit: limit}
+	if h.program == "" {
+		return fmt.Errorf("-store %s: want memory or sqlite", store)
+	}
+	all, err := mutants(store)
 	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	h.sound = filepath.Join(dir, "simulate")
+	if err := h.build(h.sound); err != nil {
 		return err
 	}
 	tried, killed := 0, 0
@@ -50,7 +69,7 @@ func run(seed uint64, limit int, only string, every int) error {
 			continue
 		}
 		tried++
-		k, err := m.attack(root, seed, limit)
+		k, err := h.attack(m)
 		if err != nil {
 			fmt.Printf("mutant=%s breaks=%s SURVIVED %v\n", m.name, m.breaks, err)
 			continue
@@ -58,9 +77,25 @@ func run(seed uint64, limit int, only string, every int) error {
 		killed++
 		fmt.Printf("mutant=%s invariant=%s seed=%d schedules=%d\n", m.name, k.invariant, k.seed, k.schedules)
 	}
-	fmt.Printf("mutants=%d killed=%d\n", tried, killed)
+	fmt.Printf("mutants=%d killed=%d store=%s\n", tried, killed, store)
 	if killed != tried || tried == 0 {
 		return errors.New("not every deliberate fault was found")
+	}
+	return nil
+}
+
+// hunt is what mutants are looked for with.
+type hunt struct {
+	root, program string
+	sound         string // the program of the source as it is
+	seed          uint64
+	limit         int
+}
+
+func (h hunt) build(to string, flags ...string) error {
+	args := append(append([]string{"build"}, flags...), "-o", to, h.program)
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("it does not build: %w\n%s", err, out)
 	}
 	return nil
 }
@@ -72,23 +107,23 @@ type kill struct {
 	schedules int
 }
 
-func (m mutant) attack(root string, seed uint64, limit int) (kill, error) {
+func (h hunt) attack(m mutant) (kill, error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return kill{}, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	overlay, err := m.overlay(root, dir)
+	overlay, err := m.overlay(h.root, dir)
 	if err != nil {
 		return kill{}, err
 	}
 	binary := filepath.Join(dir, "simulate")
-	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", binary, "./internal/sim/simulate").CombinedOutput(); err != nil {
-		return kill{}, fmt.Errorf("it does not build: %w\n%s", err, out)
+	if err := h.build(binary, "-overlay", overlay); err != nil {
+		return kill{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, binary, "-want", m.breaks, "-seed", fmt.Sprint(seed), "-schedules", fmt.Sprint(limit)).CombinedOutput()
+	out, err := exec.CommandContext(ctx, binary, "-want", m.breaks, "-seed", fmt.Sprint(h.seed), "-schedules", fmt.Sprint(h.limit)).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return kill{}, err
@@ -96,11 +131,11 @@ func (m mutant) attack(root string, seed uint64, limit int) (kill, error) {
 	var k kill
 	for line := range strings.Lines(string(out)) {
 		if _, err := fmt.Sscanf(line, "violation %s seed=%d schedules=%d", &k.invariant, &k.seed, &k.schedules); err == nil && k.invariant == m.breaks {
-			if res := sim.NewWorker().Run(sim.NewScript(k.seed), false); res.Violation != nil {
-				return kill{}, fmt.Errorf("the source as it is breaks an invariant on seed %d too: %w", k.seed, res.Violation)
+			if out, err := exec.CommandContext(ctx, h.sound, "-seed", fmt.Sprint(k.seed)).CombinedOutput(); err != nil {
+				return kill{}, fmt.Errorf("the source as it is breaks an invariant on seed %d too: %w\n%s", k.seed, err, out)
 			}
 			return k, nil
 		}
 	}
-	return kill{}, fmt.Errorf("after %d schedules:\n%s", limit, out)
+	return kill{}, fmt.Errorf("after %d schedules:\n%s", h.limit, out)
 }

@@ -3,14 +3,17 @@ package main
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-//go:embed patches/*.txt
+//go:embed patches
 var patches embed.FS
 
 // mutant is one deliberate fault in the source, and the invariant it breaks.
@@ -24,18 +27,24 @@ type mutant struct {
 // instead. Which file it is in does not matter.
 type hunk struct{ in, from, to string }
 
-func mutants() ([]mutant, error) {
-	entries, err := patches.ReadDir("patches")
+// mutants are the deliberate faults for a store. What it does itself and not the
+// protocol has a patch of the same name in a folder named after it.
+func mutants(store string) ([]mutant, error) {
+	files, err := fs.Glob(patches, "patches/*.txt")
 	if err != nil {
 		return nil, err
 	}
 	var out []mutant
-	for _, e := range entries {
-		text, err := patches.ReadFile("patches/" + e.Name())
+	for _, file := range files {
+		base := path.Base(file)
+		text, err := patches.ReadFile(path.Join("patches", store, base))
+		if errors.Is(err, fs.ErrNotExist) {
+			text, err = patches.ReadFile(file)
+		}
 		if err != nil {
 			return nil, err
 		}
-		m, err := parse(strings.TrimSuffix(e.Name(), ".txt"), string(text))
+		m, err := parse(strings.TrimSuffix(base, ".txt"), string(text))
 		if err != nil {
 			return nil, err
 		}
@@ -96,13 +105,13 @@ func (m mutant) overlay(root, dir string) (string, error) {
 			return "", err
 		}
 		found := 0
-		for _, path := range files {
-			if strings.HasSuffix(path, "_test.go") {
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			text, ok := changed[path]
+			text, ok := changed[file]
 			if !ok {
-				raw, err := os.ReadFile(path)
+				raw, err := os.ReadFile(file)
 				if err != nil {
 					return "", err
 				}
@@ -110,7 +119,7 @@ func (m mutant) overlay(root, dir string) (string, error) {
 			}
 			if n := strings.Count(text, h.from); n > 0 {
 				found += n
-				changed[path] = strings.Replace(text, h.from, h.to, 1)
+				changed[file] = strings.Replace(text, h.from, h.to, 1)
 			}
 		}
 		if found != 1 {
@@ -118,17 +127,17 @@ func (m mutant) overlay(root, dir string) (string, error) {
 		}
 	}
 	list := struct{ Replace map[string]string }{map[string]string{}}
-	for path, text := range changed {
-		to := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(path, root), "/", "_"))
+	for file, text := range changed {
+		to := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(file, root), "/", "_"))
 		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
 			return "", err
 		}
-		list.Replace[path] = to
+		list.Replace[file] = to
 	}
 	raw, err := json.Marshal(list)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, raw, 0o644)
+	to := filepath.Join(dir, "overlay.json")
+	return to, os.WriteFile(to, raw, 0o644)
 }

@@ -14,16 +14,23 @@ func TestEveryPatchApplies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := mutants()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all) < 15 {
-		t.Errorf("%d deliberate faults", len(all))
-	}
-	for _, m := range all {
-		if _, err := m.overlay(root, t.TempDir()); err != nil {
-			t.Error(err)
+	for store := range programs {
+		all, err := mutants(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) < 15 {
+			t.Errorf("%d deliberate faults", len(all))
+		}
+		for _, m := range all {
+			if _, err := m.overlay(root, t.TempDir()); err != nil {
+				t.Error(err)
+			}
+			for _, h := range m.hunks {
+				if store != "memory" && h.in == "internal/store/memory" {
+					t.Errorf("%s is of the store in memory, and %s has none of its own", m.name, store)
+				}
+			}
 		}
 	}
 }

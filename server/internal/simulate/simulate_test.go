@@ -1,16 +1,10 @@
-// Package simulate lives through the schedules of the simulation on the store
-// that keeps a file: the same seed has to give the same log as in memory.
 package simulate
 
 import (
 	"flag"
-	"path/filepath"
-	"strconv"
 	"testing"
 
-	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sim"
-	"github.com/memwrite/memwrite-go/server/sqlite"
 )
 
 var (
@@ -18,18 +12,10 @@ var (
 	schedules = flag.Int("schedules", 40, "how many schedules")
 )
 
+// The same seed has to give the same log as in memory.
 func TestTheSameLogOnSQLite(t *testing.T) {
 	t.Parallel()
-	dir, made := t.TempDir(), 0
-	onFile, inMemory := sim.NewWorker(), sim.NewWorker()
-	onFile.Open = func(first int64) protocol.Store {
-		made++
-		s, err := sqlite.Open(t.Context(), filepath.Join(dir, strconv.Itoa(made)+".db"), sqlite.Options{FirstNumber: first, SkipCheck: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
+	onFile, inMemory := NewWorker(t.TempDir()), sim.NewWorker()
 	n := *schedules
 	if testing.Short() {
 		n = min(n, 5)
