@@ -95,7 +95,7 @@ func (c *Client) Add(ctx context.Context, req AddRequest) (*AddResult, error) {
 		return nil, err
 	}
 	var got addAnswer
-	r.form = decoded(&got, "the answer names neither a memory nor an outcome", func() bool {
+	r.form = decodedBy(got.decode, "the answer names neither a memory nor an outcome", func() bool {
 		return got.ID != nil || got.MemoryID != nil || got.Status != ""
 	})
 	a, err := svc.do(ctx, r)
@@ -136,6 +136,28 @@ type addAnswer struct {
 	Status    string  `json:"status"`
 	Reason    string  `json:"reason"`
 	MemoryIDs []int64 `json:"memory_ids"`
+}
+
+// decode is json.Unmarshal into a, which is emptied before.
+func (a *addAnswer) decode(body []byte) error {
+	*a = addAnswer{}
+	return decodeInto(body, a, (*addAnswer).set)
+}
+
+func (a *addAnswer) set(name, value []byte) bool {
+	switch string(name) {
+	case "id":
+		return setID(&a.ID, value)
+	case "memory_id":
+		return setID(&a.MemoryID, value)
+	case "status":
+		return setText(&a.Status, value)
+	case "reason":
+		return setText(&a.Reason, value)
+	case "memory_ids":
+		return false
+	}
+	return a.Memory.set(name, value)
 }
 
 func (c *Client) addRequest(svc *service, req AddRequest) (request, error) {

@@ -1,6 +1,9 @@
 package memwrite
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Memory is a record of MemorySync. Only ID and Text are certain; times are
 // the service's own strings.
@@ -23,6 +26,46 @@ type Memory struct {
 	IsSummary    bool            `json:"is_summary"`
 	KeyPoints    []string        `json:"key_points"`
 	Score        float64         `json:"score"` // on answers of Query
+}
+
+// set takes one field of an answer.
+func (m *Memory) set(name, value []byte) bool {
+	switch string(name) {
+	case "text":
+		return setText(&m.Text, value)
+	case "summary":
+		return setText(&m.Summary, value)
+	case "created_at":
+		return setText(&m.CreatedAt, value)
+	case "updated_at":
+		return setText(&m.UpdatedAt, value)
+	case "expires_at":
+		return setText(&m.ExpiresAt, value)
+	case "metadata":
+		m.Metadata = bytes.Clone(value)
+		return true
+	case "tags":
+		return setTexts(&m.Tags, value)
+	case "source":
+		return setText(&m.Source, value)
+	case "event_type":
+		return setText(&m.EventType, value)
+	case "session_id":
+		return setText(&m.SessionID, value)
+	case "tier":
+		return setText(&m.Tier, value)
+	case "memory_type":
+		return setText(&m.MemoryType, value)
+	case "importance":
+		return setFloat(&m.Importance, value)
+	case "is_summary":
+		return setBool(&m.IsSummary, value)
+	case "score":
+		return setFloat(&m.Score, value)
+	case "id", "quality_score", "key_points":
+		return false // seldom in an answer to Add, or another type's to set
+	}
+	return unknownField(name)
 }
 
 // Fact is what MemorySync learned from a turn.

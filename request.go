@@ -39,10 +39,17 @@ type form func(body []byte) (fault string)
 // what every answer of the operation holds; lacks is the fault without it.
 // Unknown fields are ignored.
 func decoded[T any](v *T, lacks string, has func() bool) form {
-	return func(body []byte) string {
+	return decodedBy(func(body []byte) error {
 		*v = *new(T) // nothing of an answer that did not fit
+		return json.Unmarshal(body, v)
+	}, lacks, has)
+}
+
+// decodedBy is decoded with a decoder of its own.
+func decodedBy(decode func(body []byte) error, lacks string, has func() bool) form {
+	return func(body []byte) string {
 		switch {
-		case json.Unmarshal(body, v) != nil:
+		case decode(body) != nil:
 			return "the answer does not have the shape of this operation's"
 		case !has():
 			return lacks
