@@ -8,6 +8,7 @@ WORKDIR /src
 ENV GOWORK=off CGO_ENABLED=0
 COPY go.mod go.sum ./
 COPY server/go.mod server/go.sum ./server/
+COPY contrib/otelmemwrite/go.mod contrib/otelmemwrite/go.sum ./contrib/otelmemwrite/
 RUN cd server && go mod download
 COPY . .
 RUN cd server && go build -trimpath -ldflags='-s -w' -o /memwrite ./cmd/memwrite && mkdir /data

@@ -94,6 +94,25 @@ func TestDeploymentFilesStartTheServer(t *testing.T) {
 	}
 }
 
+// Modules are downloaded in the image before the rest of the repository is
+// there: of each module that is replaced by a folder, its go.mod has to be.
+func TestTheImageHasTheModulesItDownloads(t *testing.T) {
+	t.Parallel()
+	before, _, ok := strings.Cut(read(t, "Dockerfile"), "RUN cd server && go mod download")
+	if !ok {
+		t.Fatal("the Dockerfile downloads nothing")
+	}
+	replaced := regexp.MustCompile(`(?m)=> \.\./?(\S*)$`).FindAllStringSubmatch(read(t, "server/go.mod"), -1)
+	if len(replaced) == 0 {
+		t.Fatal("server/go.mod replaces nothing")
+	}
+	for _, m := range replaced {
+		if file := filepath.ToSlash(filepath.Join(m[1], "go.mod")); !regexp.MustCompile(`(?m)^COPY (.* )?` + regexp.QuoteMeta(file) + ` `).MatchString(before) {
+			t.Errorf("the Dockerfile does not copy %s before it downloads", file)
+		}
+	}
+}
+
 // Every flag and every metric the page names is there, and every metric there is
 // is on the page.
 func TestTheOperationsPageIsTrue(t *testing.T) {
