@@ -59,7 +59,7 @@ func of(t protocol.Task) func(*Fault) bool {
 }
 
 // Quiet says that no fault waits for a runner, a wake-up or a projection.
-func (f *faults) Quiet(protocol.Task) bool {
+func (f *faults) Quiet(string) bool {
 	if !f.some.Load() {
 		return true
 	}

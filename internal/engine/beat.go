@@ -21,6 +21,7 @@ func (e *Engine) beats() {
 		for _, r := range e.running {
 			if !r.beat.After(now) {
 				due = append(due, r)
+				r.met = true
 				r.beat = now.Add(e.limits.Heartbeat)
 			}
 			if r.beat.Before(next) {
@@ -60,7 +61,8 @@ func (r *runner) extend() {
 	if r.frozen || r.decided || r.ctx.Err() != nil || r.look() != nil || r.task.State != protocol.Running {
 		return
 	}
-	err := r.apply(protocol.Extend(r.task, r.e.limits.Lease, r.e.sched.Now()))
+	ws := protocol.Extend(r.task, r.e.limits.Lease, r.e.sched.Now())
+	err := r.apply(&ws)
 	if err != nil && !errors.Is(err, protocol.ErrStale) && r.ctx.Err() == nil {
 		r.e.failed(err) // the next beat may get through
 	}
@@ -70,7 +72,7 @@ func (r *runner) extend() {
 // runner's: one that stood still for longer than its lease must not infer what
 // another has planned meanwhile.
 func (r *runner) sure() error {
-	if r.e.sched.Now().Before(r.now().Lease.Expires) {
+	if now := r.e.sched.Now(); r.is(func(t *protocol.Task) bool { return now.Before(t.Lease.Expires) }) {
 		return nil
 	}
 	return r.write(func(t protocol.Task) (protocol.WriteSet, error) {

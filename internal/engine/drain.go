@@ -54,9 +54,9 @@ func (r *runner) giveBack() {
 	if !errors.Is(err, protocol.ErrStale) {
 		r.e.failed(err)
 	}
-	r.e.tellWritten(before, after, err)
+	r.e.tellWritten(&before, &after, err)
 	if err == nil {
 		r.task = after
-		r.e.moved(after)
+		r.e.moved(&after)
 	}
 }

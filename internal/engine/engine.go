@@ -83,6 +83,7 @@ type Engine struct {
 	busy     int  // claims out and runs going on
 	behind   bool // tasks may be due that no runner was free for
 	running  []*runner
+	spare    sync.Pool // of runners; see reuse
 	started  bool
 	closed   bool
 	draining bool

@@ -56,7 +56,7 @@ func (f *faults) At(p protocol.Point, _ protocol.Task) protocol.Fault {
 }
 
 // Quiet lets the engine write steps together as long as nothing is armed.
-func (f *faults) Quiet(protocol.Task) bool {
+func (f *faults) Quiet(string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, q := range f.armed {

@@ -16,24 +16,41 @@ var errSlow = errors.New("engine: the extractor took too long")
 
 // inference is one call of the extractor.
 type inference struct {
-	done   chan struct{} // nil: not begun
+	begun bool
+	facts []protocol.Fact
+	err   error
+
+	aside  bool          // in a goroutine of its own, which these are of
+	done   chan struct{} // closed when facts or err are there
 	until  time.Time
 	cancel context.CancelCauseFunc
-	facts  []protocol.Fact
-	err    error
 }
 
 // infer asks the extractor, once. One that does not end with its context is
 // left behind: the runner goes on without it and its answer is thrown away.
 func (r *runner) infer() ([]protocol.Fact, error) {
 	inf := &r.inferring
-	if inf.done == nil {
+	if !inf.begun {
 		t := r.now()
 		if f := r.e.at(protocol.Inference, t); f.Act == protocol.FailWith {
 			return nil, f.Failure
 		}
 		r.ask(protocol.InputOf(t))
 	}
+	if inf.aside {
+		if err := r.attend(inf); err != nil {
+			return nil, err
+		}
+	}
+	if inf.err != nil {
+		return nil, classify(r.ctx, inf.err)
+	}
+	return clean(inf.facts)
+}
+
+// attend waits for an extractor that runs aside, as long as both it and the
+// caller of an inline run have time.
+func (r *runner) attend(inf *inference) error {
 	left := inf.until.Sub(r.e.sched.Now())
 	patient := !r.inline
 	if r.inline {
@@ -45,39 +62,38 @@ func (r *runner) infer() ([]protocol.Fact, error) {
 	}
 	if err := r.e.sched.Wait(r.ctx, max(left, 0), inf.done); err != nil {
 		if !patient && errors.Is(err, sched.ErrElapsed) {
-			return nil, errDetached
+			return errDetached
 		}
 		inf.cancel(errSlow)
-		return nil, classify(r.ctx, errSlow)
+		return classify(r.ctx, errSlow)
 	}
 	inf.cancel(nil)
-	if inf.err != nil {
-		return nil, classify(r.ctx, inf.err)
-	}
-	return clean(inf.facts)
+	return nil
 }
 
 // ask begins the inference. An extractor that is prompt has answered then.
 func (r *runner) ask(in protocol.Input) {
 	inf := &r.inferring
-	inf.until = r.e.sched.Now().Add(r.e.limits.InferenceTimeout)
-	if r.e.prompt() {
-		inf.done, inf.cancel = answered, func(error) {}
-		inf.facts, inf.err = r.extract(r.ctx, in)
+	if !r.e.prompt() {
+		r.askAside(in)
 		return
 	}
+	inf.begun = true
+	inf.facts, inf.err = r.extract(r.ctx, in)
+}
+
+// askAside lets the extractor run in a goroutine that is not one of the engine's
+// own: Close does not wait for one that ignores its context.
+func (r *runner) askAside(in protocol.Input) {
+	inf := &r.inferring
 	ctx, cancel := context.WithCancelCause(r.ctx)
-	inf.done, inf.cancel = make(chan struct{}), cancel
-	// Not one of the engine's own goroutines: Close does not wait for an
-	// extractor that ignores its context.
+	inf.begun, inf.aside, inf.done, inf.cancel = true, true, make(chan struct{}), cancel
+	inf.until = r.e.sched.Now().Add(r.e.limits.InferenceTimeout)
 	r.e.sched.Go(func() {
 		defer close(inf.done)
 		inf.facts, inf.err = r.extract(ctx, in)
 	})
 }
-
-// answered is the done of an inference that is over where it was asked for.
-var answered = func() chan struct{} { done := make(chan struct{}); close(done); return done }()
 
 func (r *runner) extract(ctx context.Context, in protocol.Input) (facts []protocol.Fact, err error) {
 	defer func() {

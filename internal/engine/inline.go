@@ -50,6 +50,7 @@ func (e *Engine) runInline(t protocol.Task, w protocol.Workspace, most time.Dura
 	if !errors.Is(err, errDetached) {
 		r.end(err)
 		release()
+		defer e.reuse(r)
 		return r.now()
 	}
 	r.inline = false

@@ -114,8 +114,9 @@ func (e *Engine) claim(limit int) (int, error) {
 		return ws, write
 	})
 	for _, t := range ts {
-		e.tellClaimed(found[t.ID], t)
-		e.moved(t)
+		before := found[t.ID]
+		e.tellClaimed(&before, &t)
+		e.moved(&t)
 		if !ours[row{t.ID, t.Version}] {
 			continue // ended by repair
 		}
@@ -173,8 +174,8 @@ func (e *Engine) take(t protocol.Task, w protocol.Workspace) bool {
 	ok := e.spawn(func() {
 		defer e.release()
 		if got, ok := e.claimOne(t); ok {
-			e.tellClaimed(t, got)
-			e.moved(got)
+			e.tellClaimed(&t, &got)
+			e.moved(&got)
 			e.run(got, w)
 		}
 	})

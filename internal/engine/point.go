@@ -12,7 +12,7 @@ func (r *runner) pass(p protocol.Point) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
-	if r.e.calm(r.now()) {
+	if r.e.calm(r.id) {
 		return nil
 	}
 	if err := r.flush(); err != nil {
@@ -25,7 +25,8 @@ func (r *runner) pass(p protocol.Point) error {
 	switch f.Act {
 	case protocol.Kill:
 		r.cancel(errKilled)
-		r.e.tell(protocol.StepUnfinished, r.now())
+		now := r.now()
+		r.e.tell(protocol.StepUnfinished, &now)
 		return errKilled
 	case protocol.FailWith:
 		return f.Failure
@@ -34,7 +35,8 @@ func (r *runner) pass(p protocol.Point) error {
 		r.mu.Lock()
 		r.frozen = true
 		believed := r.task.Lease.Expires
-		err := r.apply(protocol.Extend(r.task, 0, r.e.sched.Now()))
+		ws := protocol.Extend(r.task, 0, r.e.sched.Now())
+		err := r.apply(&ws)
 		r.task.Lease.Expires = believed
 		r.mu.Unlock()
 		if err == nil {

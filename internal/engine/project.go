@@ -78,7 +78,7 @@ func (e *Engine) repairProjection(ctx context.Context, t protocol.Task) bool {
 	if err == nil {
 		var after protocol.Task
 		after, err = e.store.Apply(ctx, protocol.Projected(t, e.sched.Now()))
-		e.tellWritten(t, after, err)
+		e.tellWritten(&t, &after, err)
 	}
 	var f *protocol.Failure
 	if err != nil && !errors.As(err, &f) && !errors.Is(err, protocol.ErrStale) {

@@ -19,11 +19,12 @@ var errLeaseLost = errors.New("engine: the lease is lost")
 // runner carries one claimed task through one attempt.
 type runner struct {
 	e      *Engine
+	id     string // of its task
 	w      protocol.Workspace
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	mu      sched.Lock // orders the heartbeat and the steps, which write the same row; held while the store writes
+	mu      *sched.Lock // orders the heartbeat and the steps, which write the same row; held while the store writes
 	task    protocol.Task
 	ahead   protocol.WriteSet // steps that are decided and not written, if decided
 	decided bool
@@ -34,14 +35,30 @@ type runner struct {
 	inline    bool      // in the goroutine of a caller, who waits no longer than patience
 	patience  time.Time // see inline
 
-	beat time.Time // when the lease is extended next; of the engine's lock
+	// Of the engine's lock:
+	beat time.Time // when the lease is extended next
+	met  bool      // by the heartbeat, which may still hold on to it
 }
 
 func (e *Engine) newRunner(t protocol.Task, w protocol.Workspace) *runner {
-	ctx, cancel := context.WithCancelCause(e.ctx)
-	r := &runner{e: e, w: w, ctx: ctx, cancel: cancel, mu: sched.NewLock(e.sched), task: t}
+	r, _ := e.spare.Get().(*runner)
+	if r == nil {
+		r = &runner{e: e, mu: sched.NewLock(e.sched)}
+	}
+	r.id, r.w, r.task = t.ID, w, t
+	r.ctx, r.cancel = context.WithCancelCause(e.ctx)
 	e.enlist(r)
 	return r
+}
+
+// reuse keeps a runner that has ended for another task, if nobody else can have
+// it still: a runner is large, and the inline ones live for microseconds.
+func (e *Engine) reuse(r *runner) {
+	if r.met || r.inferring.aside {
+		return
+	}
+	*r = runner{e: e, mu: r.mu}
+	e.spare.Put(r)
 }
 
 // run makes one attempt. Whatever it may not write any more is left to who
@@ -53,6 +70,7 @@ func (e *Engine) run(t protocol.Task, w protocol.Workspace) {
 	}
 	r := e.newRunner(t, w)
 	r.end(r.attempt())
+	e.reuse(r)
 }
 
 // end makes of an attempt's outcome what has to be written of it.
@@ -90,7 +108,7 @@ func (r *runner) end(err error) {
 // point where something may go wrong, or a projection. Else the task goes from
 // its plan to its end in one transaction.
 func (r *runner) attempt() error {
-	if r.now().Plan == nil {
+	if r.is(func(t *protocol.Task) bool { return t.Plan == nil }) {
 		if err := r.plan(); err != nil {
 			return err
 		}
@@ -98,7 +116,7 @@ func (r *runner) attempt() error {
 	if err := r.pass(protocol.AfterPlan); err != nil {
 		return err
 	}
-	if !r.now().Committed {
+	if r.is(func(t *protocol.Task) bool { return !t.Committed }) {
 		if err := r.step(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
 			return err
 		}
@@ -106,7 +124,7 @@ func (r *runner) attempt() error {
 	if err := r.pass(protocol.AfterCommit); err != nil {
 		return err
 	}
-	if r.now().Projection == protocol.ProjectionPending {
+	if r.is(func(t *protocol.Task) bool { return t.Projection == protocol.ProjectionPending }) {
 		if err := r.project(); err != nil {
 			return err
 		}
@@ -121,7 +139,7 @@ func (r *runner) attempt() error {
 }
 
 func (r *runner) project() error {
-	if r.e.project != nil || !r.e.calm(r.now()) {
+	if r.e.project != nil || !r.e.calm(r.id) {
 		if err := r.flush(); err != nil {
 			return err
 		}
@@ -137,7 +155,7 @@ func (r *runner) project() error {
 
 // plan infers, takes away what the end user has already, and freezes the rest.
 func (r *runner) plan() error {
-	if r.inferring.done == nil { // else this attempt was detached behind it
+	if !r.inferring.begun { // else this attempt was detached behind it
 		if err := r.pass(protocol.BeforeInference); err != nil {
 			return err
 		}

@@ -1,19 +1,20 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
 // tell passes a step on. The observer must not block.
-func (e *Engine) tell(k protocol.StepKind, t protocol.Task) {
+func (e *Engine) tell(k protocol.StepKind, t *protocol.Task) {
 	if e.observe != nil {
 		e.observe(e.step(k, t))
 	}
 }
 
-func (e *Engine) step(k protocol.StepKind, t protocol.Task) protocol.Step {
+func (e *Engine) step(k protocol.StepKind, t *protocol.Task) protocol.Step {
 	s := protocol.Step{Kind: k, At: e.sched.Now(), Workspace: t.Workspace, TaskID: t.ID, Operation: t.Kind, Run: t.Run, Attempt: t.Attempts, Runner: t.Lease.Owner}
 	if t.Failure != nil {
 		s.Class = t.Failure.Class
@@ -29,7 +30,7 @@ func (e *Engine) step(k protocol.StepKind, t protocol.Task) protocol.Step {
 
 // tellClaimed is a claim by a runner, or an end by repair; before is the row
 // that was found.
-func (e *Engine) tellClaimed(before, after protocol.Task) {
+func (e *Engine) tellClaimed(before, after *protocol.Task) {
 	if e.observe == nil {
 		return
 	}
@@ -49,7 +50,7 @@ func (e *Engine) tellClaimed(before, after protocol.Task) {
 }
 
 // tellWritten is what a write of a runner changed.
-func (e *Engine) tellWritten(before, after protocol.Task, err error) {
+func (e *Engine) tellWritten(before, after *protocol.Task, err error) {
 	if e.observe == nil {
 		return
 	}
@@ -60,13 +61,12 @@ func (e *Engine) tellWritten(before, after protocol.Task, err error) {
 	if err != nil {
 		return
 	}
-	if after.Command == nil { // the last write takes the input away, and the trace with it
-		after.Command = before.Command
+	s := e.step("", after)
+	if after.Command == nil && before.Command != nil { // the last write takes the input away, and the trace with it
+		s.Trace = before.Command.Trace
 	}
-	if after.Lease.Owner == "" {
-		after.Lease.Owner = before.Lease.Owner
-	}
-	for _, c := range []struct {
+	s.Runner = cmp.Or(s.Runner, before.Lease.Owner)
+	for _, c := range [...]struct {
 		is   bool
 		kind protocol.StepKind
 	}{
@@ -78,7 +78,8 @@ func (e *Engine) tellWritten(before, after protocol.Task, err error) {
 		{before.State != after.State && after.State == protocol.Failed, protocol.StepFailed},
 	} {
 		if c.is {
-			e.tell(c.kind, after)
+			s.Kind = c.kind
+			e.observe(s)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 		a.At = a.At.Add(time.Duration(f.Delay))
 	}
 	var release func()
-	if wish.Wait > 0 && a.Task.State == protocol.Pending && e.calm(a.Task) {
+	if wish.Wait > 0 && a.Task.State == protocol.Pending && e.calm(a.Task.ID) {
 		release = e.room()
 	}
 	inline := release != nil
@@ -75,19 +75,19 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 	if err != nil {
 		var short *protocol.InsufficientError
 		if errors.As(err, &short) {
-			e.tell(protocol.StepRefused, protocol.Task{Workspace: workspace, Kind: c.Kind, Command: &c})
+			e.tell(protocol.StepRefused, &protocol.Task{Workspace: workspace, Kind: c.Kind, Command: &c})
 			short.Strict = w.StrictQuota || short.Account.Unit == protocol.Credits
 		}
 		return Submitted{}, err
 	}
 	if !twin {
-		e.tell(protocol.StepAccepted, t)
+		e.tell(protocol.StepAccepted, &t)
 		switch {
 		case inline:
-			e.tellClaimed(protocol.Task{State: protocol.Pending, NextAttempt: t.CreatedAt}, t)
+			e.tellClaimed(&protocol.Task{State: protocol.Pending, NextAttempt: t.CreatedAt}, &t)
 			t = e.runInline(t, w, wish.Wait, release)
 		case t.State.Terminal():
-			e.tellWritten(protocol.Task{}, t, nil)
+			e.tellWritten(&protocol.Task{}, &t, nil)
 			if !e.repairProjection(ctx, t) {
 				e.nudge() // the loop tries again
 			}
@@ -163,7 +163,7 @@ func (e *Engine) Redrive(ctx context.Context, workspace, id string) (protocol.Ta
 			continue // it moved meanwhile: judge it anew
 		}
 		if err == nil {
-			e.tell(protocol.StepRedriven, t)
+			e.tell(protocol.StepRedriven, &t)
 			e.deliver(t, w)
 		}
 		return t, err
@@ -172,7 +172,7 @@ func (e *Engine) Redrive(ctx context.Context, workspace, id string) (protocol.Ta
 
 // broughtBy is the task with the command that came this time, whose trace the
 // step belongs to.
-func broughtBy(t protocol.Task, c *protocol.Command) protocol.Task {
+func broughtBy(t protocol.Task, c *protocol.Command) *protocol.Task {
 	t.Command = c
-	return t
+	return &t
 }

@@ -39,7 +39,7 @@ func (e *Engine) nudge() {
 
 // moved tells those who wait for a task that it is another now, and the loop if
 // there is something to do for it later.
-func (e *Engine) moved(t protocol.Task) {
+func (e *Engine) moved(t *protocol.Task) {
 	e.waiters.moved(t)
 	if e.wakeups != nil {
 		e.wakeups.Announce(t.ID)
@@ -87,12 +87,12 @@ func (e *Engine) at(p protocol.Point, t protocol.Task) protocol.Fault {
 }
 
 // calm says that nothing may go wrong on the way of a task.
-func (e *Engine) calm(t protocol.Task) bool {
+func (e *Engine) calm(taskID string) bool {
 	if e.faults == nil {
 		return true
 	}
 	q, ok := e.faults.(protocol.Quiet)
-	return ok && q.Quiet(t)
+	return ok && q.Quiet(taskID)
 }
 
 // waiters are those who wait for a task to move, each with one buffered signal.
@@ -145,11 +145,11 @@ func (w *waiters) wake(id string) {
 }
 
 // moved is wake for those to whom it matters what the task is now.
-func (w *waiters) moved(t protocol.Task) {
+func (w *waiters) moved(t *protocol.Task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, x := range w.by[t.ID] {
-		if x.until(t) {
+		if x.until(*t) {
 			x.wake()
 		}
 	}

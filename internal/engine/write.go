@@ -18,6 +18,16 @@ func (r *runner) now() protocol.Task {
 	return r.task
 }
 
+// is asks about the task as now gives it.
+func (r *runner) is(so func(*protocol.Task) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.decided {
+		return so(&r.ahead.Task)
+	}
+	return so(&r.task)
+}
+
 // step decides the next step, and leaves it to flush to write it.
 func (r *runner) step(next func(protocol.Task) (protocol.WriteSet, error)) error {
 	r.mu.Lock()
@@ -48,7 +58,7 @@ func (r *runner) flush() error {
 		return nil
 	}
 	r.decided = false
-	return r.put(r.ahead)
+	return r.put(&r.ahead)
 }
 
 // write decides one step of the task as it is stored and writes it. Steps that
@@ -67,11 +77,11 @@ func (r *runner) write(step func(protocol.Task) (protocol.WriteSet, error)) erro
 	if err != nil {
 		return err
 	}
-	return r.put(ws)
+	return r.put(&ws)
 }
 
 // put is called with mu held.
-func (r *runner) put(ws protocol.WriteSet) error {
+func (r *runner) put(ws *protocol.WriteSet) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
@@ -79,7 +89,7 @@ func (r *runner) put(ws protocol.WriteSet) error {
 		return err
 	}
 	if ws.Transition != nil {
-		r.e.moved(r.task)
+		r.e.moved(&r.task)
 	}
 	return nil
 }
@@ -103,9 +113,9 @@ func (r *runner) look() error {
 }
 
 // apply writes a set and takes what was written. It is called with mu held.
-func (r *runner) apply(ws protocol.WriteSet) error {
-	t, err := r.e.store.Apply(r.ctx, ws)
-	r.e.tellWritten(r.task, t, err)
+func (r *runner) apply(ws *protocol.WriteSet) error {
+	t, err := r.e.store.Apply(r.ctx, *ws)
+	r.e.tellWritten(&r.task, &t, err)
 	switch {
 	case errors.Is(err, protocol.ErrStale):
 		r.cancel(errLeaseLost)

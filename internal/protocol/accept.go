@@ -40,10 +40,10 @@ func Accept(p Proposal) Acceptance {
 	} else {
 		a.Entries = reserve(&t, p.Workspace, now)
 	}
-	a.Transitions = []Transition{*t.move(Pending, now)}
+	a.Transitions = append(make([]Transition, 0, 3), t.move(Pending, now)) // with room for its end or its claim
 	if c.Kind == Verbatim {
 		t.Attempts, t.StartedAt = 1, now
-		a.Transitions = append(a.Transitions, *t.move(Running, now))
+		a.Transitions = append(a.Transitions, t.move(Running, now))
 		var facts []Fact
 		for _, text := range c.inputs() {
 			facts = append(facts, Fact{Text: text, Type: "fact"})
@@ -65,7 +65,7 @@ func deletion(a Acceptance, t Task, targets []Record) Acceptance {
 	now := a.At
 	t.Account, t.Amount = Account{}, 0
 	t.Attempts, t.StartedAt = 1, now
-	a.Transitions = []Transition{*t.move(Pending, now), *t.move(Running, now)}
+	a.Transitions = []Transition{t.move(Pending, now), t.move(Running, now)}
 	t.Plan = newPlan(&t, nil, nil, 0)
 	t.Result = &Result{Outcome: Deleted, Records: make([]Evidence, 0, len(targets))}
 	for _, r := range targets {
@@ -74,7 +74,7 @@ func deletion(a Acceptance, t Task, targets []Record) Acceptance {
 	}
 	t.Command, t.Committed = nil, true
 	t.CompletedAt, t.NextAttempt = now, time.Time{}
-	a.Transitions = append(a.Transitions, *t.move(Succeeded, now))
+	a.Transitions = append(a.Transitions, t.move(Succeeded, now))
 	a.Task = t
 	return a
 }

@@ -119,10 +119,10 @@ type Faults interface {
 	At(p Point, t Task) Fault
 }
 
-// Quiet is what Faults may say besides: that nothing is going to go wrong on a
-// task's way from a wake-up to its end, its inference apart. Steps are then
+// Quiet is what Faults may say besides: that nothing is going to go wrong on
+// this task's way from a wake-up to its end, its inference apart. Steps are then
 // written together that would else be written one by one, so that something can
 // happen in between.
 type Quiet interface {
-	Quiet(t Task) bool
+	Quiet(taskID string) bool
 }

@@ -47,7 +47,7 @@ func Claim(t Task, owner, token string, lease time.Duration, now time.Time) (ws 
 	if t.StartedAt.IsZero() {
 		t.StartedAt = now
 	}
-	ws.Transition = t.move(Running, now)
+	ws.Transition = new(t.move(Running, now))
 	ws.Task = t
 	return ws, true, true
 }
@@ -75,7 +75,7 @@ func GiveBack(t Task, now time.Time) WriteSet {
 	t.Attempts--
 	t.Lease = Lease{}
 	t.NextAttempt = now
-	ws.Transition = t.move(Retrying, now)
+	ws.Transition = new(t.move(Retrying, now))
 	ws.Transition.Class, ws.Transition.Code = "", "" // of an attempt before this one
 	ws.Task = t
 	return ws
@@ -157,7 +157,7 @@ func finish(t *Task, now time.Time) WriteSet {
 	if t.Projection == ProjectionPending {
 		t.NextAttempt = now
 	}
-	ws.Transition = t.move(Succeeded, now)
+	ws.Transition = new(t.move(Succeeded, now))
 	ws.Entries = ending(t, Settle, now)
 	ws.Task = *t
 	return ws
@@ -187,7 +187,7 @@ func fail(t *Task, f *Failure, w Workspace, wait time.Duration, now time.Time) W
 	t.Lease = Lease{}
 	if again(t, f, w.Extraction) {
 		t.NextAttempt = now.Add(wait)
-		ws.Transition = t.move(Retrying, now)
+		ws.Transition = new(t.move(Retrying, now))
 		ws.Task = *t
 		return ws
 	}
@@ -197,7 +197,7 @@ func fail(t *Task, f *Failure, w Workspace, wait time.Duration, now time.Time) W
 	} else {
 		t.Command, t.Plan, t.NextAttempt = nil, t.Plan.redacted(), time.Time{}
 	}
-	ws.Transition = t.move(Failed, now)
+	ws.Transition = new(t.move(Failed, now))
 	ws.Entries = ending(t, Release, now)
 	// A reference or turn that produced nothing must not answer "already
 	// there": the caller sends it again. A key keeps its operation, which is
@@ -238,7 +238,7 @@ func Redrive(t Task, w Workspace, now time.Time) (ws WriteSet, change bool, err 
 	t.Attempts, t.Invalid, t.Failure = 0, 0, nil
 	t.StartedAt, t.CompletedAt = time.Time{}, time.Time{}
 	t.NextAttempt = now
-	ws.Transition = t.move(Pending, now)
+	ws.Transition = new(t.move(Pending, now))
 	ws.Task = t
 	return ws, true, nil
 }

@@ -23,15 +23,20 @@ type Transition struct {
 	At        time.Time
 }
 
+// TransitionID is the id of a task's transition.
+func TransitionID(task string, number int) string {
+	h := hashOf("transition", task, strconv.Itoa(number))
+	return string(hex.AppendEncode(append(make([]byte, 0, 35), "tr_"...), h[:16]))
+}
+
 // move changes the state and gives the row that says so.
-func (t *Task) move(to State, now time.Time) *Transition {
+func (t *Task) move(to State, now time.Time) Transition {
 	t.Transitions++
-	tr := &Transition{Workspace: t.Workspace, TaskID: t.ID, Number: t.Transitions, Run: t.Run, Attempt: t.Attempts, From: t.State, To: to, At: now}
+	tr := Transition{Workspace: t.Workspace, TaskID: t.ID, Number: t.Transitions, Run: t.Run, Attempt: t.Attempts, From: t.State, To: to, At: now}
 	if t.Failure != nil && (to == Retrying || to == Failed) {
 		tr.Class, tr.Code = t.Failure.Class, t.Failure.Code
 	}
-	h := hashOf("transition", t.ID, strconv.Itoa(tr.Number))
-	tr.ID = string(hex.AppendEncode(append(make([]byte, 0, 35), "tr_"...), h[:16]))
+	tr.ID = TransitionID(t.ID, tr.Number)
 	t.State = to
 	t.UpdatedAt = now
 	return tr

@@ -1,6 +1,9 @@
 package sched
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Lock is a mutex for what is held across a wait of the scheduler: whoever
 // finds it taken waits through the scheduler too, so that one runnable at a
@@ -8,30 +11,26 @@ import "context"
 // [sync.Mutex] does.
 type Lock struct {
 	sched Scheduler
-	token chan struct{} // holds one value while the lock is free
+	at    atomic.Int32  // who holds it and who waits for it, counted
+	next  chan struct{} // hands it on to one who waits
 }
 
 // NewLock makes a free lock.
-func NewLock(s Scheduler) Lock {
-	l := Lock{sched: s, token: make(chan struct{}, 1)}
-	l.token <- struct{}{}
-	return l
-}
+func NewLock(s Scheduler) *Lock { return &Lock{sched: s, next: make(chan struct{}, 1)} }
 
 // Lock waits until the lock is free and takes it. No context ends the wait.
-func (l Lock) Lock() {
-	select {
-	case <-l.token:
-	default:
-		_ = l.sched.Wait(context.Background(), Forever, l.token)
+func (l *Lock) Lock() {
+	if l.at.Add(1) > 1 {
+		_ = l.sched.Wait(context.Background(), Forever, l.next)
 	}
 }
 
 // Unlock frees the lock. Freeing a free lock is a fault and panics.
-func (l Lock) Unlock() {
-	select {
-	case l.token <- struct{}{}:
-	default:
+func (l *Lock) Unlock() {
+	switch left := l.at.Add(-1); {
+	case left < 0:
 		panic("sched: unlock of a free lock")
+	case left > 0:
+		l.next <- struct{}{}
 	}
 }

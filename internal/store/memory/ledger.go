@@ -5,32 +5,36 @@ import "github.com/memwrite/memwrite-go/internal/protocol"
 // ledger is the entries of a workspace and what they add up to.
 type ledger struct {
 	entries  log[protocol.Entry]
-	balances map[protocol.Account]protocol.Balance
+	balances map[protocol.Account]*protocol.Balance
 	grants   map[string]bool  // ids, for the ones that are skipped
 	open     map[string]int64 // reservations that have not ended, with their amount
 }
 
 // post adds all entries or none.
 func (l *ledger) post(entries []protocol.Entry) error {
+	// What the accounts are to hold, and where it is written when all is well.
 	type change struct {
-		account protocol.Account
 		balance protocol.Balance
+		to      *protocol.Balance // nil: the account is new
 	}
-	var buf [4]change
+	var buf [2]change
 	changes := buf[:0]
-	find := func(a protocol.Account) *change {
+	find := func(a protocol.Account) *protocol.Balance {
 		for i := range changes {
-			if changes[i].account == a {
-				return &changes[i]
+			if changes[i].balance.Account == a {
+				return &changes[i].balance
 			}
 		}
-		b := l.balances[a]
-		b.Account = a
-		changes = append(changes, change{a, b})
-		return &changes[len(changes)-1]
+		c := change{balance: protocol.Balance{Account: a}, to: l.balances[a]}
+		if c.to != nil {
+			c.balance = *c.to
+		}
+		changes = append(changes, c)
+		return &changes[len(changes)-1].balance
 	}
 	var reserved string // by this very set: a verbatim write ends its own
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
 		switch e.Kind {
 		case protocol.Grant:
 			if l.grants[e.ID] {
@@ -46,14 +50,15 @@ func (l *ledger) post(entries []protocol.Entry) error {
 				return broken("entry %s ends no reservation", e.ID)
 			}
 		}
-		c := find(e.Account)
-		b, err := c.balance.Apply(e)
+		b := find(e.Account)
+		after, err := b.Apply(*e)
 		if err != nil {
 			return err
 		}
-		c.balance = b
+		*b = after
 	}
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
 		switch e.Kind {
 		case protocol.Grant:
 			if l.grants[e.ID] {
@@ -65,10 +70,14 @@ func (l *ledger) post(entries []protocol.Entry) error {
 		case protocol.Settle, protocol.Release:
 			delete(l.open, e.Of)
 		}
-		l.entries.append(e)
+		l.entries.append(*e)
 	}
 	for _, c := range changes {
-		l.balances[c.account] = c.balance
+		if c.to == nil {
+			c.to = new(protocol.Balance)
+			l.balances[c.balance.Account] = c.to
+		}
+		*c.to = c.balance
 	}
 	return nil
 }

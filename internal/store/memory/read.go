@@ -44,11 +44,11 @@ func (s *Store) Transitions(_ context.Context, workspace string, after int64, li
 	if sp == nil {
 		return nil, nil
 	}
-	first, end := sp.transitions.from(func(tr *protocol.Transition) bool { return tr.Position > after }), sp.transitions.n
+	first, end := sp.changes.from(func(c *change) bool { return c.position > after }), sp.changes.n
 	if limit > 0 {
 		end = min(end, first+limit)
 	}
-	return sp.transitions.slice(first, end), nil
+	return sp.history(first, end), nil
 }
 
 func (s *Store) Record(_ context.Context, workspace, id string) (protocol.Record, error) {
@@ -109,8 +109,8 @@ func (s *Store) Similar(_ context.Context, workspace string, w protocol.Wire, sc
 func (s *Store) Balance(_ context.Context, a protocol.Account) (protocol.Balance, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if sp := s.spaces[a.Workspace]; sp != nil {
-		return sp.ledger.balances[a], nil
+	if sp := s.spaces[a.Workspace]; sp != nil && sp.ledger.balances[a] != nil {
+		return *sp.ledger.balances[a], nil
 	}
 	return protocol.Balance{}, nil
 }
@@ -145,9 +145,9 @@ func (s *Store) Snapshot(context.Context) (protocol.Snapshot, error) {
 		}
 		out.Entries = append(out.Entries, sp.ledger.entries.all()...)
 		for _, b := range sp.ledger.balances {
-			out.Balances = append(out.Balances, b)
+			out.Balances = append(out.Balances, *b)
 		}
-		out.Transitions = append(out.Transitions, sp.transitions.all()...)
+		out.Transitions = append(out.Transitions, sp.history(0, sp.changes.n)...)
 	}
 	slices.SortFunc(out.Tasks, func(a, b protocol.Task) int {
 		return cmp.Or(cmp.Compare(a.Workspace, b.Workspace), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))

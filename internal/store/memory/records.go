@@ -30,7 +30,12 @@ func owners(w protocol.Wire, s protocol.Scope) (out [3]owner, n int) {
 	return out, n
 }
 
-func hash(s string) uint64 { return maphash.String(seed, s) }
+func hash(s string) uint64 {
+	if s == "" { // as most names in a scope are
+		return 0
+	}
+	return maphash.String(seed, s)
+}
 
 // mix folds numbers into one, in their order.
 func mix(ns ...uint64) uint64 {
@@ -78,13 +83,16 @@ func (sp *space) add(rs []protocol.Record) {
 		}
 		os, n := owners(r.Wire, r.Scope)
 		for _, o := range os[:n] {
-			if sp.byOwner[o] == nil {
-				sp.byOwner[o] = &list[*protocol.Record]{}
+			l := sp.byOwner[o]
+			if l == nil {
+				l = &list[*protocol.Record]{}
+				sp.byOwner[o] = l
 			}
-			sp.byOwner[o].insert(&r)
+			l.insert(&r)
 		}
 		if r.Wire == protocol.MemorySync {
-			sp.byTopic[topicOf(&r)] = append(sp.byTopic[topicOf(&r)], &r)
+			about := topicOf(&r)
+			sp.byTopic[about] = append(sp.byTopic[about], &r)
 		}
 	}
 }

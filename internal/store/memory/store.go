@@ -31,18 +31,19 @@ type row struct {
 	at    time.Time
 	heap  int
 	filed group // which list of its space it is in
+	list  *list[*row]
 }
 
 // space is what one workspace owns.
 type space struct {
-	workspace   protocol.Workspace
-	tasks       map[group]*list[*row]
-	records     map[string]*protocol.Record
-	byNumber    map[int64]*protocol.Record
-	byOwner     map[owner]*list[*protocol.Record]
-	byTopic     map[topic][]*protocol.Record
-	ledger      ledger
-	transitions log[protocol.Transition]
+	workspace protocol.Workspace
+	tasks     map[group]*list[*row]
+	records   map[string]*protocol.Record
+	byNumber  map[int64]*protocol.Record
+	byOwner   map[owner]*list[*protocol.Record]
+	byTopic   map[topic][]*protocol.Record
+	ledger    ledger
+	changes   log[change]
 }
 
 // New makes an empty store. The first MemorySync record it allots a number for
@@ -63,7 +64,7 @@ func (s *Store) PutWorkspace(_ context.Context, w protocol.Workspace) error {
 	}
 	s.spaces[w.ID] = &space{workspace: w, tasks: map[group]*list[*row]{}, records: map[string]*protocol.Record{}, byNumber: map[int64]*protocol.Record{},
 		byOwner: map[owner]*list[*protocol.Record]{}, byTopic: map[topic][]*protocol.Record{},
-		ledger: ledger{balances: map[protocol.Account]protocol.Balance{}, grants: map[string]bool{}, open: map[string]int64{}}}
+		ledger: ledger{balances: map[protocol.Account]*protocol.Balance{}, grants: map[string]bool{}, open: map[string]int64{}}}
 	return nil
 }
 

@@ -21,14 +21,16 @@ func (sp *space) file(r *row) {
 	if r.filed == now {
 		return
 	}
-	if old := sp.tasks[r.filed]; old != nil {
-		old.remove(r)
+	if r.list != nil {
+		r.list.remove(r)
 	}
-	if sp.tasks[now] == nil {
-		sp.tasks[now] = &list[*row]{}
+	l := sp.tasks[now]
+	if l == nil {
+		l = &list[*row]{}
+		sp.tasks[now] = l
 	}
-	sp.tasks[now].insert(r)
-	r.filed = now
+	l.insert(r)
+	r.filed, r.list = now, l
 }
 
 func (s *Store) Tasks(_ context.Context, q protocol.TaskQuery) ([]protocol.Task, error) {

@@ -56,8 +56,8 @@ func (s *Store) Accept(_ context.Context, a protocol.Acceptance) (protocol.Task,
 			return protocol.Task{}, false, err // cannot be: checked above, under the same lock
 		}
 	}
-	for _, tr := range a.Transitions {
-		s.append(sp, tr)
+	for i := range a.Transitions {
+		s.note(sp, r, &a.Transitions[i])
 	}
 	s.schedule(r)
 	return t, false, nil
@@ -104,7 +104,7 @@ func (s *Store) apply(w protocol.WriteSet) (protocol.Task, error) {
 		}
 	}
 	if w.Transition != nil {
-		s.append(sp, *w.Transition)
+		s.note(sp, r, w.Transition)
 	}
 	if h := t.Identity.Hash; w.Free && s.identities[h] == t.ID {
 		delete(s.identities, h)
@@ -175,12 +175,6 @@ func (s *Store) Post(_ context.Context, entries ...protocol.Entry) error {
 		return nil
 	}
 	return s.spaces[entries[0].Account.Workspace].ledger.post(entries)
-}
-
-func (s *Store) append(sp *space, tr protocol.Transition) {
-	s.position++
-	tr.Position = s.position
-	sp.transitions.append(tr)
 }
 
 func broken(format string, args ...any) error {

@@ -53,7 +53,7 @@ func (d *death) At(p protocol.Point, _ protocol.Task) protocol.Fault {
 
 // Quiet says that a server without a point does not look for one: its tasks go
 // from their plan to their end in one transaction, as in use.
-func (d *death) Quiet(protocol.Task) bool { return d.point == "" }
+func (d *death) Quiet(string) bool { return d.point == "" }
 
 // mortal is a store whose process may end around a transaction.
 type mortal struct {
