@@ -61,6 +61,9 @@ func (c *clock) at(s *setting) time.Time {
 	if s.frozen {
 		return s.stopped
 	}
+	if s.offset == 0 {
+		return c.base.Now()
+	}
 	return c.base.Now().Add(s.offset)
 }
 

@@ -22,10 +22,8 @@ type Step struct {
 // come in order; that of an acceptance may come after its first claim.
 func OnStep(f func(Step)) Option { return func(c *config) { c.onStep = f } }
 
-// tell passes a step of the engine on.
-func (s *Server) tell(p protocol.Step) {
-	if s.cfg.onStep != nil {
-		s.cfg.onStep(Step{Kind: string(p.Kind), At: p.At, TaskID: p.TaskID, Operation: operations[p.Operation],
-			Attempt: p.Attempt, Class: string(p.Class), Traceparent: p.Trace})
-	}
+// told is a step of the engine as it is passed on.
+func told(p *protocol.Step) Step {
+	return Step{Kind: string(p.Kind), At: p.At, TaskID: p.TaskID, Operation: operations[p.Operation],
+		Attempt: p.Attempt, Class: string(p.Class), Traceparent: p.Trace}
 }

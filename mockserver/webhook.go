@@ -63,7 +63,9 @@ func (s *Server) newHooks() *webhook.Sender {
 // observe passes a step on to whoever shows it or tells it.
 func (s *Server) observe(step protocol.Step) {
 	s.watch.Observe(step)
-	s.tell(step)
+	if s.cfg.onStep != nil {
+		s.cfg.onStep(told(&step))
+	}
 	if step.Kind == protocol.StepSucceeded {
 		s.hooks.Nudge()
 	}

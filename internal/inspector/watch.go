@@ -21,10 +21,21 @@ const (
 // order they came, and looked through when somebody asks.
 type Watch struct {
 	mu    sync.Mutex
-	ring  [kept / blockSize][]protocol.Step
+	ring  [kept / blockSize][]Seen
 	next  int // where in the ring the next step goes
 	load  load
 	heard map[chan struct{}]struct{}
+}
+
+// Seen is what is remembered of a step.
+type Seen struct {
+	TaskID  string
+	Kind    protocol.StepKind
+	At      time.Time
+	Attempt int
+	Class   protocol.Class
+	Runner  string
+	Waited  time.Duration
 }
 
 // NewWatch makes an empty watch.
@@ -49,18 +60,18 @@ func (w *Watch) Observe(s protocol.Step) {
 func (w *Watch) remember(s *protocol.Step) {
 	block := &w.ring[w.next/blockSize]
 	if *block == nil {
-		*block = make([]protocol.Step, blockSize)
+		*block = make([]Seen, blockSize)
 	}
-	(*block)[w.next%blockSize] = *s
+	(*block)[w.next%blockSize] = Seen{s.TaskID, s.Kind, s.At, s.Attempt, s.Class, s.Runner, s.Waited}
 	w.next = (w.next + 1) % kept
 }
 
 // Steps is what is remembered of a task, oldest first.
-func (w *Watch) Steps(task string) []protocol.Step {
+func (w *Watch) Steps(task string) []Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []protocol.Step
-	look := func(steps []protocol.Step) {
+	var out []Seen
+	look := func(steps []Seen) {
 		for n := range steps {
 			if steps[n].TaskID == task {
 				out = append(out, steps[n])
@@ -85,7 +96,7 @@ func (w *Watch) Steps(task string) []protocol.Step {
 func (w *Watch) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ring, w.next, w.load = [len(w.ring)][]protocol.Step{}, 0, load{}
+	w.ring, w.next, w.load = [len(w.ring)][]Seen{}, 0, load{}
 }
 
 // Load is what happened lately, up to now, oldest first.
