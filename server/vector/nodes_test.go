@@ -2,14 +2,12 @@ package vector_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/memwrite/memwrite-go/internal/engine"
-	"github.com/memwrite/memwrite-go/internal/extract"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/server/internal/pgtest"
@@ -51,6 +49,42 @@ func pgvector(t *testing.T, s *postgres.Store) *postgres.Vectors {
 	return v
 }
 
+// onPgvector is a node that writes and searches.
+func onPgvector(t *testing.T) (url string, s *postgres.Store, sub subject) {
+	t.Helper()
+	url = pgtest.Vectors(t)
+	s = database(t, url)
+	v := pgvector(t, s)
+	return url, s, subject{store: s, write: v, search: v}
+}
+
+// verbatim writes texts as they are, and gives the records they made.
+func verbatim(t *testing.T, e *engine.Engine, key string, texts ...string) (ids []string) {
+	t.Helper()
+	c := protocol.Command{Kind: protocol.Verbatim, Key: key, Scope: sam}
+	for _, text := range texts {
+		c.Messages = append(c.Messages, protocol.Message{Role: "user", Content: text})
+	}
+	got, err := e.Submit(t.Context(), "w", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range got.Task.Plan.Mutations {
+		ids = append(ids, m.RecordID)
+	}
+	return ids
+}
+
+// tea is how many records of a user a search for tea finds.
+func tea(t *testing.T, e *engine.Engine) int {
+	t.Helper()
+	got, err := e.Search(t.Context(), protocol.RecordQuery{Workspace: "w", Wire: protocol.FishMem, Scope: sam}, "tea", 10, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(got)
+}
+
 // counted is how many vectors a database has.
 func counted(t *testing.T, url string) (n int) {
 	t.Helper()
@@ -77,27 +111,12 @@ func TestALateCommitIsNotPassedOver(t *testing.T) {
 	url := pgtest.URL(t)
 	a, b := database(t, url), database(t, url)
 	sub := subject{store: a, write: follow(t, a), search: follow(t, b)}
-	e, searcher := sub.engines(t)
-	write := func(key, text string) string {
+	e, searcher, _ := sub.engines(t)
+	finds := func(want int) { // once they are projected
 		t.Helper()
-		c := protocol.Command{Kind: protocol.Verbatim, Key: key, Scope: sam, Messages: []protocol.Message{{Role: "user", Content: text}}}
-		got, err := e.Submit(t.Context(), "w", c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got.Task.Plan.Mutations[0].RecordID
+		eventually(t, func() bool { return tea(t, searcher) == want })
 	}
-	finds := func(want int) {
-		t.Helper()
-		eventually(t, func() bool { // until it is projected
-			got, err := searcher.Search(t.Context(), protocol.RecordQuery{Workspace: "w", Wire: protocol.FishMem, Scope: sam}, "tea", 10, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return len(got) == want
-		})
-	}
-	first := write("1", "drinks tea")
+	first := verbatim(t, e, "1", "drinks tea")[0]
 	finds(1)
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -114,149 +133,10 @@ func TestALateCommitIsNotPassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("2", "likes tea")
+	verbatim(t, e, "2", "likes tea")
 	finds(2)
 	if err := late.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	finds(3)
-}
-
-// An index that cannot be written leaves a task that SUCCEEDED and a projection
-// that is tried again, and one that cannot be read costs a search the time of
-// comparing every record.
-func TestAVectorTableThatIsGoneCostsOnlyTime(t *testing.T) {
-	t.Parallel()
-	url := pgtest.Vectors(t)
-	s := database(t, url)
-	v := pgvector(t, s)
-	failures := make(chan error, 1000)
-	e := engine.New(engine.Config{Store: s, Scheduler: sched.Real(), Extractor: extract.Rules{}, Comparer: extract.Comparer{}, Projector: v,
-		Limits:  engine.Limits{MaxAttempts: 2, RepairEvery: 20 * time.Millisecond, BackOff: protocol.BackOff{Base: 10 * time.Millisecond, Cap: 20 * time.Millisecond}, Lease: time.Second},
-		OnError: func(err error) { failures <- err }})
-	defer e.Close()
-	if err := e.PutWorkspace(t.Context(), protocol.Workspace{ID: "w", AddsPerMonth: -1, Credits: -1}); err != nil {
-		t.Fatal(err)
-	}
-	e.Start()
-	task := func(key, text string, reached func(protocol.Task) bool) protocol.Task {
-		t.Helper()
-		sub, err := e.Submit(t.Context(), "w", protocol.Command{Kind: protocol.Infer, Key: key, Scope: sam, Text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, func() bool {
-			if sub.Task, err = e.Task(t.Context(), "w", sub.Task.ID); err != nil {
-				t.Fatal(err)
-			}
-			return reached(sub.Task)
-		})
-		return sub.Task
-	}
-	ended := func(t protocol.Task) bool { return t.State.Terminal() }
-	ready := func(t protocol.Task) bool { return ended(t) && t.Projection == protocol.ProjectionReady }
-	find := func(want int) {
-		t.Helper()
-		got, err := e.Search(t.Context(), protocol.RecordQuery{Workspace: "w", Wire: protocol.FishMem, Scope: sam}, "tea", 10, nil)
-		if err != nil || len(got) != want {
-			t.Errorf("%d found, %v", len(got), err)
-		}
-	}
-	task("1", "I like tea.", ready)
-	find(1)
-	pgtest.Exec(t, url, "alter table record_vectors_1 rename to hidden")
-	if got := task("2", "I prefer green tea.", ended); got.State != protocol.Succeeded || got.Projection != protocol.ProjectionPending {
-		t.Errorf("the task is %s with its projection %s", got.State, got.Projection)
-	}
-	find(1) // by comparing every record that search knows
-	if len(failures) == 0 {
-		t.Error("nobody was told that the index cannot be asked")
-	}
-	pgtest.Exec(t, url, "alter table hidden rename to record_vectors_1")
-	task("2", "I prefer green tea.", ready)
-	find(2)
-	if n := counted(t, url); n != 2 {
-		t.Errorf("%d vectors", n)
-	}
-}
-
-// A forgotten record takes its vector with it in one transaction, whoever
-// forgets it, and a vector that comes late is not kept.
-func TestNoVectorOutlivesItsRecord(t *testing.T) {
-	t.Parallel()
-	url := pgtest.Vectors(t)
-	s := database(t, url)
-	v := pgvector(t, s)
-	sub := subject{store: s, write: v, search: v}
-	e, _ := sub.engines(t)
-	c := protocol.Command{Kind: protocol.Verbatim, Key: "k", Scope: sam, Messages: []protocol.Message{{Role: "user", Content: "drinks tea"}, {Role: "user", Content: "likes cake"}}}
-	got, err := e.Submit(t.Context(), "w", c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rs []protocol.Record
-	for _, m := range got.Task.Plan.Mutations {
-		r, err := s.Record(t.Context(), "w", m.RecordID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rs = append(rs, r)
-	}
-	if err := v.Project(t.Context(), rs); err != nil {
-		t.Fatal(err)
-	}
-	if n := counted(t, url); n != 2 {
-		t.Fatalf("%d vectors", n)
-	}
-	if err := s.PutRecord(t.Context(), rs[0].Forget(time.Now())); err != nil {
-		t.Fatal(err)
-	}
-	if n := counted(t, url); n != 1 {
-		t.Errorf("%d vectors after one record was forgotten", n)
-	}
-	if err := v.Project(t.Context(), rs); err != nil { // as they were read before
-		t.Fatal(err)
-	}
-	if n := counted(t, url); n != 1 {
-		t.Errorf("%d vectors after a late projection", n)
-	}
-}
-
-// Vectors are made anew at any time: lost ones, wrong ones and left over ones.
-func TestRebuildingRepairsVectors(t *testing.T) {
-	t.Parallel()
-	url := pgtest.Vectors(t)
-	s := database(t, url)
-	v := pgvector(t, s)
-	sub := subject{store: s, write: v, search: v}
-	e, searcher := sub.engines(t)
-	for i, text := range []string{"drinks tea", "likes tea", "green tea", "the"} {
-		c := protocol.Command{Kind: protocol.Verbatim, Key: fmt.Sprint(i), Scope: sam, Messages: []protocol.Message{{Role: "user", Content: text}}}
-		if _, err := e.Submit(t.Context(), "w", c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	find := func(want int) bool {
-		got, err := searcher.Search(t.Context(), protocol.RecordQuery{Workspace: "w", Wire: protocol.FishMem, Scope: sam}, "tea", 10, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(got) == want
-	}
-	eventually(t, func() bool { return find(3) })
-	pgtest.Exec(t, url, `update record_vectors_1 set embedding = null`, `insert into record_vectors_1 values ('mem_none', null)`)
-	if !find(0) {
-		t.Error("the index is not asked")
-	}
-	pgtest.Exec(t, url, `delete from record_vectors_1 where id = (select min(id) from record_vectors_1 where id <> 'mem_none')`)
-	if n, err := s.RebuildVectors(t.Context()); err != nil || n != 4 {
-		t.Errorf("%d records, %v", n, err)
-	}
-	if !find(3) {
-		t.Error("not repaired")
-	}
-	var rows int
-	if pgtest.Read(t, url, &rows, `select count(*) from record_vectors_1`); rows != 4 {
-		t.Errorf("%d rows", rows)
-	}
 }
