@@ -6,7 +6,8 @@
 //	go test ./internal/serverbench -run TestFigures -v                  # against 20,000 tasks, for every day
 //	go test ./internal/serverbench -run TestFigures -v -full -rounds 5  # against 1,000,000; some gigabytes
 //
-// Rounds of the two are interleaved and the best of each counts. Each figure is
-// printed as `figure NAME VALUE OP TARGET ok|short`, with how many tasks were
-// stored behind a #. All of them are measured in time, and none fails a test.
+// Slices of the two are interleaved in rounds, and the best round of each
+// counts. Each figure is printed as `figure NAME VALUE OP TARGET ok|short`, with
+// how many tasks were stored behind a #. All of them are measured in time, and
+// none fails a test.
 package serverbench
