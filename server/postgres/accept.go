@@ -195,7 +195,7 @@ func (s *Store) acceptOnce(ctx context.Context, t *tx, ps []proposal, which []in
 
 // judge decides about one of the batch.
 func judge(p *proposal, won map[protocol.Hash]bool, twins map[protocol.Hash]protocol.Task, records map[string]protocol.Record, c *changes, out *result[accepted]) {
-	task, h := p.Task, p.Task.Identity.Hash
+	task, h := &p.Task, p.Task.Identity.Hash
 	if !h.IsZero() && !won[h] {
 		twin, there := twins[h]
 		switch {
@@ -231,7 +231,7 @@ func judge(p *proposal, won map[protocol.Hash]bool, twins map[protocol.Hash]prot
 	}
 	c.records = append(c.records, p.Records...)
 	c.history = append(c.history, p.Transitions...)
-	out.out = accepted{task, false}
+	out.out = accepted{*task, false}
 }
 
 // buriable says why tombstones cannot all take the place of their records.

@@ -157,7 +157,7 @@ func (st *steps) settle() {
 	for _, r := range st.rows {
 		if r.changed {
 			was := protocol.Condition{State: r.was.State, Token: r.was.Lease.Token, Version: r.was.Version}
-			st.c.updated = append(st.c.updated, update{r.is, was})
+			st.c.updated = append(st.c.updated, update{&r.is, was})
 		}
 	}
 }

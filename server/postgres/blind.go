@@ -39,7 +39,7 @@ func (s *Store) acceptBlind(ctx context.Context, ps []proposal, which []int, out
 		}
 		sets = append(sets, ps[i].Entries)
 	}
-	c := &changes{books: newFiction(sets...)}
+	c := &changes{books: newFiction(sets...), claims: true}
 	for _, id := range c.books.grants {
 		if !s.seen.has(id) {
 			return false // the account may not be there
@@ -51,10 +51,7 @@ func (s *Store) acceptBlind(ctx context.Context, ps []proposal, which []int, out
 		if c.books.post(p.Entries) != nil {
 			return false
 		}
-		c.created, c.records, c.history = append(c.created, p.Task), append(c.records, p.Records...), append(c.history, p.Transitions...)
-		if h := p.Task.Identity.Hash; !h.IsZero() {
-			c.claimed = append(c.claimed, holder{h, p.Task.ID})
-		}
+		c.created, c.records, c.history = append(c.created, &p.Task), append(c.records, p.Records...), append(c.history, p.Transitions...)
 	}
 	err := s.blindly(ctx, c)
 	s.hopes.accepts.learn(err)

@@ -16,12 +16,12 @@ import (
 // table however many rows there are.
 type changes struct {
 	books   *books
-	created []protocol.Task
+	created []*protocol.Task
 	updated []update
 	records []protocol.Record
 	history []protocol.Transition
 
-	claimed []holder // identities that nobody may hold
+	claims  bool     // what is created holds its identity, if nobody does
 	taken   []holder // identities whose window was over
 	dropped []holder // identities that are free again
 	shown   []string // ids of records that search knows now
@@ -29,18 +29,12 @@ type changes struct {
 }
 
 // write is one transaction, or the last part of one; a session keeps its plans.
-const write = `select memwrite_write($1::bytea[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::int[], $9::int[], $10::text[],
-	$11::text[], $12::bigint[], $13::boolean[], $14::bytea[], $15::boolean[], $16::bigint[], $17::bytea[], $18::text[], $19::text[],
-	$20::text[], $21::text[], $22::bigint[], $23::int[], $24::int[], $25::text[], $26::text[], $27::bigint[], $28::boolean[],
-	$29::bytea[], $30::boolean[], $31::bigint[], $32::bytea[], $33::text[], $34::text[], $35::bigint[], $36::bytea[], $37::text[],
-	$38::text[], $39::text[], $40::text[], $41::text[], $42::text[], $43::text[], $44::bigint[], $45::text[], $46::int[],
-	$47::text[], $48::bigint[], $49::text[], $50::text[], $51::text[], $52::bigint[], $53::bigint[], $54::bigint[], $55::bigint[],
-	$56::text[], $57::bigint[], $58::text[], $59::bigint[], $60::text[], $61::text[], $62::int[], $63::int[], $64::int[],
-	$65::text[], $66::text[], $67::text[], $68::text[], $69::bigint[])`
+// Its parameters are explained where a migration makes it.
+const write = `select memwrite_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 // update is a task's new row with what the old one must still be.
 type update struct {
-	task protocol.Task
+	task *protocol.Task
 	old  protocol.Condition
 }
 
@@ -72,67 +66,85 @@ func fence(b *pgx.Batch, n int, sql string, args ...any) {
 	b.Queue(fmt.Sprintf(`with met as (%s returning 1) select memwrite_require(count(*) = $%d) from met`, sql, len(args)+1), append(args, n)...)
 }
 
-// args are the columns of memwrite_write; see the migration that makes it.
+// args are the parameters of write.
 func (c *changes) args() ([]any, error) {
-	slices.SortFunc(c.created, func(x, y protocol.Task) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(c.created, func(x, y *protocol.Task) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortFunc(c.updated, func(x, y update) int { return cmp.Compare(x.task.ID, y.task.ID) })
-	var created, updated taskRows
-	for i := range c.created {
-		if err := created.add(&c.created[i]); err != nil {
+	created, err := c.tasks()
+	if err != nil {
+		return nil, err
+	}
+	steps, err := c.steps()
+	if err != nil {
+		return nil, err
+	}
+	dropped, droppers := holders(c.dropped)
+	spaces, counts, history := c.transitions()
+	return []any{created, steps, dropped, droppers, c.shown, c.entries(), c.moves(), spaces, counts, history}, nil
+}
+
+func (c *changes) tasks() ([]byte, error) {
+	rows := newRows(len(c.created), 16, 1500)
+	for _, t := range c.created {
+		body, err := written(doc.OfTask(t))
+		if err != nil {
 			return nil, err
 		}
+		rows.begin()
+		rows.text(t.ID)
+		rows.text(t.Workspace)
+		rows.text(string(t.Kind))
+		standing(rows, t)
+		rows.bigint(nanos(t.CreatedAt))
+		rows.bytea(body)
+		if h := t.Identity.Hash; c.claims && !h.IsZero() {
+			rows.bytea(h[:])
+		} else {
+			rows.bytea(nil)
+		}
 	}
-	var states, tokens []string
-	var versions []int64
+	return rows.array(), nil
+}
+
+func (c *changes) steps() ([]byte, error) {
+	rows := newRows(len(c.updated), 15, 1500)
 	for i := range c.updated {
 		u := &c.updated[i]
-		if err := updated.add(&u.task); err != nil {
+		body, err := written(doc.OfTask(u.task))
+		if err != nil {
 			return nil, err
 		}
-		states, tokens, versions = append(states, string(u.old.State)), append(tokens, u.old.Token), append(versions, u.old.Version)
+		rows.begin()
+		rows.text(u.task.ID)
+		standing(rows, u.task)
+		rows.bytea(body)
+		rows.text(string(u.old.State))
+		rows.text(u.old.Token)
+		rows.bigint(u.old.Version)
 	}
-	claimed, claimants := holders(c.claimed)
-	dropped, droppers := holders(c.dropped)
-	args := append([]any{claimed, claimants}, created.args()...)
-	args = append(append(args, updated.args()...), states, tokens, versions, dropped, droppers, c.shown)
-	return append(append(args, c.ledger()...), c.transitions()...), nil
+	return rows.array(), nil
 }
 
-// taskRows are tasks as columns.
-type taskRows struct {
-	id, workspace, kind, state, owner, token []string
-	version, created                         []int64
-	due                                      []*int64
-	attempts, most                           []int32
-	committed, input                         []bool
-	planHash, doc                            [][]byte
-}
-
-func (r *taskRows) add(t *protocol.Task) error {
-	body, err := written(doc.OfTask(t))
-	if err != nil {
-		return err
-	}
-	var hash []byte
-	if t.Plan != nil {
-		hash = t.Plan.Hash[:]
-	}
-	var due *int64
+// standing is the part of a task's row that changes.
+func standing(rows *rows, t *protocol.Task) {
+	rows.text(string(t.State))
+	rows.bigint(t.Version)
+	rows.integer(t.Attempts)
+	rows.integer(t.MaxAttempts)
+	rows.text(t.Lease.Owner)
+	rows.text(t.Lease.Token)
 	if at, ok := t.Due(); ok {
-		n := nanos(at)
-		due = &n
+		rows.bigint(nanos(at))
+	} else {
+		rows.null(oidBigint)
 	}
-	r.id, r.workspace, r.kind, r.state = append(r.id, t.ID), append(r.workspace, t.Workspace), append(r.kind, string(t.Kind)), append(r.state, string(t.State))
-	r.owner, r.token, r.due = append(r.owner, t.Lease.Owner), append(r.token, t.Lease.Token), append(r.due, due)
-	r.version, r.created = append(r.version, t.Version), append(r.created, nanos(t.CreatedAt))
-	r.attempts, r.most = append(r.attempts, int32(t.Attempts)), append(r.most, int32(t.MaxAttempts))
-	r.committed, r.input = append(r.committed, t.Committed), append(r.input, t.Command != nil)
-	r.planHash, r.doc = append(r.planHash, hash), append(r.doc, body)
-	return nil
-}
-
-func (r *taskRows) args() []any {
-	return []any{r.id, r.workspace, r.kind, r.state, r.version, r.attempts, r.most, r.owner, r.token, r.due, r.committed, r.planHash, r.input, r.created, r.doc}
+	rows.boolean(t.Committed)
+	if t.Plan != nil {
+		rows.bytea(t.Plan.Hash[:])
+	} else {
+		rows.bytea(nil)
+	}
+	rows.boolean(t.Command != nil)
 }
 
 func (c *changes) queueTaken(b *pgx.Batch) {
@@ -194,45 +206,70 @@ func (c *changes) queueRecords(b *pgx.Batch) error {
 	return nil
 }
 
-func (c *changes) ledger() []any {
-	es := c.books.entries
-	n := len(es)
-	ids, ws, units, periods, kinds, tasks, of := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	amounts, at, runs := make([]int64, n), make([]int64, n), make([]int32, n)
-	for i, e := range es {
-		ids[i], ws[i], units[i], periods[i], kinds[i] = e.ID, e.Account.Workspace, string(e.Account.Unit), e.Account.Period, string(e.Kind)
-		amounts[i], tasks[i], runs[i], of[i], at[i] = e.Amount, e.TaskID, int32(e.Run), e.Of, nanos(e.At)
+func (c *changes) entries() []byte {
+	rows := newRows(len(c.books.entries), 10, 400)
+	for i := range c.books.entries {
+		e := &c.books.entries[i]
+		rows.begin()
+		rows.text(e.ID)
+		rows.text(e.Account.Workspace)
+		rows.text(string(e.Account.Unit))
+		rows.text(e.Account.Period)
+		rows.text(string(e.Kind))
+		rows.bigint(e.Amount)
+		rows.text(e.TaskID)
+		rows.integer(e.Run)
+		rows.text(e.Of)
+		rows.bigint(nanos(e.At))
 	}
-	var spaces, unit, period []string
-	var granted, available, reserved, spent []int64
+	return rows.array()
+}
+
+func (c *changes) moves() []byte {
+	rows := newRows(len(c.books.changed), 7, 150)
 	for _, a := range c.books.accounts {
-		if d := c.books.delta(a); c.books.changed[a] {
-			spaces, unit, period = append(spaces, a.Workspace), append(unit, string(a.Unit)), append(period, a.Period)
-			granted, available, reserved, spent = append(granted, d.Granted), append(available, d.Available), append(reserved, d.Reserved), append(spent, d.Spent)
+		if !c.books.changed[a] {
+			continue
 		}
+		d := c.books.delta(a)
+		rows.begin()
+		rows.text(a.Workspace)
+		rows.text(string(a.Unit))
+		rows.text(a.Period)
+		rows.bigint(d.Granted)
+		rows.bigint(d.Available)
+		rows.bigint(d.Reserved)
+		rows.bigint(d.Spent)
 	}
-	return []any{ids, ws, units, periods, kinds, amounts, tasks, runs, of, at, spaces, unit, period, granted, available, reserved, spent}
+	return rows.array()
 }
 
 // transitions get their positions from the counters of their workspaces, whose
 // rows are locked last and only until the commit. That is what makes a position
 // that a reader sees later than another never smaller.
-func (c *changes) transitions() []any {
-	n := len(c.history)
+func (c *changes) transitions() (spaces []string, counts []int64, history []byte) {
 	ranks := map[string]int64{}
-	ws, ids, tasks, from, to, class, code := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	rank, at := make([]int64, n), make([]int64, n)
-	number, run, attempt := make([]int32, n), make([]int32, n), make([]int32, n)
-	for i, t := range c.history {
+	rows := newRows(len(c.history), 12, 350)
+	for i := range c.history {
+		t := &c.history[i]
 		ranks[t.Workspace]++
-		ws[i], ids[i], tasks[i], rank[i], at[i] = t.Workspace, t.ID, t.TaskID, ranks[t.Workspace], nanos(t.At)
-		number[i], run[i], attempt[i] = int32(t.Number), int32(t.Run), int32(t.Attempt)
-		from[i], to[i], class[i], code[i] = string(t.From), string(t.To), string(t.Class), t.Code
+		rows.begin()
+		rows.text(t.Workspace)
+		rows.bigint(ranks[t.Workspace])
+		rows.text(t.ID)
+		rows.text(t.TaskID)
+		rows.integer(t.Number)
+		rows.integer(t.Run)
+		rows.integer(t.Attempt)
+		rows.text(string(t.From))
+		rows.text(string(t.To))
+		rows.text(string(t.Class))
+		rows.text(t.Code)
+		rows.bigint(nanos(t.At))
 	}
-	spaces := slices.Sorted(maps.Keys(ranks))
-	counts := make([]int64, len(spaces))
-	for i, w := range spaces {
-		counts[i] = ranks[w]
+	spaces = slices.Sorted(maps.Keys(ranks))
+	for _, w := range spaces {
+		counts = append(counts, ranks[w])
 	}
-	return []any{spaces, counts, ws, rank, ids, tasks, number, run, attempt, from, to, class, code, at}
+	return spaces, counts, rows.array()
 }

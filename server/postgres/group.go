@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
+
+	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/server/internal/company"
 )
 
 // mostAgain bounds how often one is put into another batch.
@@ -11,17 +15,21 @@ const mostAgain = 100
 
 var errBusy = errors.New("postgres: what holds the identity moved at every look")
 
+// size bounds a batch.
+const size = 256
+
 // group commits what many callers want together: whoever comes while a batch is
-// on its way is in the next one. Nobody waits for company.
+// on its way is in the next one. One batch is on its way at a time: a second
+// would wait for the rows that every batch of a workspace locks, and cost as much
+// again as the first.
 type group[In, Out any] struct {
-	run    func(context.Context, []In) []result[Out]
-	spawn  func(func())
-	size   int // of a batch
-	flying int // batches at once
+	run   func(context.Context, []In) []result[Out]
+	spawn func(func())
 
 	mu      sync.Mutex
+	company *company.Company
 	waiting []*call[In, Out]
-	loops   int
+	flying  bool
 	closed  bool
 	idle    chan struct{} // closed when it is closed and nothing flies
 }
@@ -40,8 +48,8 @@ type call[In, Out any] struct {
 	done  chan struct{} // closed when got is there
 }
 
-func newGroup[In, Out any](spawn func(func()), run func(context.Context, []In) []result[Out]) *group[In, Out] {
-	return &group[In, Out]{run: run, spawn: spawn, size: 256, flying: 1, idle: make(chan struct{})}
+func newGroup[In, Out any](s sched.Scheduler, run func(context.Context, []In) []result[Out]) *group[In, Out] {
+	return &group[In, Out]{run: run, spawn: s.Go, company: company.New(s), idle: make(chan struct{})}
 }
 
 // do hands one in and waits for what becomes of it. A caller whose ctx ends
@@ -55,8 +63,9 @@ func (g *group[In, Out]) do(ctx context.Context, in In) (Out, error) {
 		return c.got.out, errClosed
 	}
 	g.waiting = append(g.waiting, c)
-	if g.loops < g.flying {
-		g.loops++
+	g.company.Came(len(g.waiting))
+	if !g.flying {
+		g.flying = true
 		g.spawn(g.loop)
 	}
 	g.mu.Unlock()
@@ -74,27 +83,35 @@ func (g *group[In, Out]) do(ctx context.Context, in In) (Out, error) {
 func (g *group[In, Out]) loop() {
 	for {
 		g.mu.Lock()
-		n := min(g.size, len(g.waiting))
+		if len(g.waiting) > 0 {
+			g.company.Gather(&g.mu, 0, len(g.waiting))
+		}
+		n := min(size, len(g.waiting))
 		if n == 0 {
-			g.loops--
+			g.flying = false
 			g.settle()
 			g.mu.Unlock()
 			return
 		}
 		calls := append([]*call[In, Out](nil), g.waiting[:n]...)
 		g.waiting = append(g.waiting[:0], g.waiting[n:]...)
+		began := g.company.Now()
 		g.mu.Unlock()
-		g.batch(calls)
+		g.batch(calls, began)
 	}
 }
 
-func (g *group[In, Out]) batch(calls []*call[In, Out]) {
+func (g *group[In, Out]) batch(calls []*call[In, Out], began time.Time) {
 	ins := make([]In, len(calls))
 	for i, c := range calls {
 		ins[i] = c.in
 	}
 	var again []*call[In, Out]
-	for i, got := range g.run(context.Background(), ins) {
+	outs := g.run(context.Background(), ins)
+	g.mu.Lock()
+	g.company.Served(len(calls), began)
+	g.mu.Unlock()
+	for i, got := range outs {
 		c := calls[i]
 		if got.again && c.tries < mostAgain {
 			c.tries++
@@ -138,7 +155,7 @@ func (g *group[In, Out]) close() {
 
 // settle is called with mu held.
 func (g *group[In, Out]) settle() {
-	if g.closed && g.loops == 0 {
+	if g.closed && !g.flying {
 		close(g.idle)
 	}
 }

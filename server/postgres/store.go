@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,6 +49,7 @@ type Store struct {
 	spaces      seen
 	rows        kept
 	hopes       struct{ accepts, steps hope }
+	types       atomic.Pointer[[]rowType]
 }
 
 var _ protocol.Store = (*Store)(nil)
@@ -73,15 +75,22 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Scheduler == nil {
 		o.Scheduler = sched.Real()
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
+	s := &Store{sched: o.Scheduler, callerClock: o.CallerClock}
+	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		if types := s.types.Load(); types != nil {
+			for _, t := range *types {
+				t.register(conn)
+			}
+		}
+		return nil
+	}
+	if s.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, connectError(err)
 	}
-	s := &Store{pool: pool, sched: o.Scheduler, callerClock: o.CallerClock}
-	s.accepts = newGroup(o.Scheduler.Go, s.acceptBatch)
-	s.steps = newGroup(o.Scheduler.Go, s.applyBatch)
+	s.accepts = newGroup(o.Scheduler, s.acceptBatch)
+	s.steps = newGroup(o.Scheduler, s.applyBatch)
 	if err := s.prepare(ctx, o.FirstNumber); err != nil {
-		pool.Close()
+		s.pool.Close()
 		return nil, connectError(err)
 	}
 	return s, nil
@@ -95,6 +104,12 @@ func (s *Store) prepare(ctx context.Context, first int64) error {
 	if err = s.migrate(ctx, first); err != nil {
 		return err
 	}
+	types, err := readRowTypes(ctx, s.pool)
+	if err != nil {
+		return err
+	}
+	s.types.Store(&types)
+	s.pool.Reset() // connections from now on know them
 	s.clock, err = newClock(ctx, s.pool, s.sched)
 	return err
 }

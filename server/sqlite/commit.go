@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
-	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/server/internal/company"
 )
 
 // maxGroup bounds how many writes share a transaction, and so how long the
@@ -18,17 +17,13 @@ const maxGroup = 256
 // queue is group commit without a goroutine of its own: the first who comes
 // leads, and writes for all who wait; then the next who waits leads.
 type queue struct {
-	sched   sched.Scheduler
 	mu      sync.Mutex
 	waiting []*write
 	led     bool
 	closed  bool
 	idle    sync.Cond // signalled when nobody leads any more
 
-	last   int           // how many were in the last group
-	took   time.Duration // how long it took
-	want   int           // how many the leader gathers; 0: it does not
-	enough chan struct{} // one buffered signal: so many wait
+	company *company.Company
 }
 
 // write is one write that waits for its group.
@@ -65,10 +60,7 @@ func (q *queue) enter(ctx context.Context, w *write, lead func([]*write)) error 
 	if q.led {
 		w.ended = make(chan bool, 1)
 		q.waiting = append(q.waiting, w)
-		if q.want > 0 && len(q.waiting) >= q.want {
-			q.want = 0
-			q.enough <- struct{}{}
-		}
+		q.company.Came(len(q.waiting))
 		q.mu.Unlock()
 		if <-w.ended {
 			return w.err
@@ -78,13 +70,15 @@ func (q *queue) enter(ctx context.Context, w *write, lead func([]*write)) error 
 		q.led = true
 	}
 	// This one leads now. Whatever came meanwhile goes with it.
-	q.gather(w)
+	if w.do != nil {
+		q.company.Gather(&q.mu, 1, len(q.waiting))
+	}
 	ws := append([]*write{w}, q.take(w)...)
 	q.mu.Unlock()
-	began := q.sched.Now()
+	began := q.company.Now()
 	lead(ws)
 	q.mu.Lock()
-	q.last, q.took = len(ws), q.sched.Now().Sub(began)
+	q.company.Served(len(ws), began)
 	if len(q.waiting) > 0 {
 		next := q.waiting[0]
 		q.waiting = q.waiting[1:]
@@ -100,30 +94,6 @@ func (q *queue) enter(ctx context.Context, w *write, lead func([]*write)) error 
 		other.ended <- true
 	}
 	return w.err
-}
-
-// maxGather bounds how long a leader waits for company.
-const maxGather = time.Millisecond
-
-// gather waits a moment for those who were in the last group: they have been
-// answered just now and mostly come back at once. Without it they would go with
-// every second group only, which is as many syncs again. It waits a quarter of
-// what a group takes at most, and one who writes alone never does. It is called
-// with mu held.
-func (q *queue) gather(w *write) {
-	short := q.last - 1 - len(q.waiting)
-	if w.do == nil || short <= 0 {
-		return
-	}
-	select {
-	case <-q.enough: // of a leader who had gone on already
-	default:
-	}
-	q.want = q.last - 1
-	q.mu.Unlock()
-	_ = q.sched.Wait(context.Background(), min(q.took/4, maxGather), q.enough)
-	q.mu.Lock()
-	q.want = 0
 }
 
 // take gives those who may share a transaction with w.

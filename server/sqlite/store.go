@@ -22,6 +22,7 @@ import (
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
+	"github.com/memwrite/memwrite-go/server/internal/company"
 	"github.com/memwrite/memwrite-go/server/internal/doc"
 )
 
@@ -76,7 +77,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if o.Scheduler == nil {
 		o.Scheduler = sched.Real()
 	}
-	s := &Store{path: path, lock: lock, prepared: map[string]*sql.Stmt{}, queue: queue{sched: o.Scheduler, enough: make(chan struct{}, 1)}, numbers: numbers{last: -1}}
+	s := &Store{path: path, lock: lock, prepared: map[string]*sql.Stmt{}, queue: queue{company: company.New(o.Scheduler)}, numbers: numbers{last: -1}}
 	defer func() {
 		if err != nil {
 			_ = s.Close()

@@ -1,0 +1,157 @@
+-- A batch's rows come as arrays of rows, not as an array for each column: what a
+-- call costs however few rows it writes is the most of what it costs. The nodes
+-- of the version before, which may still run beside this one, call the function
+-- that 00002 made; a later version drops it.
+
+-- +goose Up
+
+create type memwrite_task as (
+  id text, workspace text, kind text, state text, version bigint, attempts integer, max_attempts integer, lease_owner text, lease_token text,
+  due_at bigint, committed boolean, plan_hash bytea, has_input boolean, created_at bigint, doc bytea,
+  identity bytea); -- that nobody holds yet; null: the task claims none
+
+create type memwrite_step as (
+  id text, state text, version bigint, attempts integer, max_attempts integer, lease_owner text, lease_token text,
+  due_at bigint, committed boolean, plan_hash bytea, has_input boolean, doc bytea,
+  old_state text, old_token text, old_version bigint); -- what the row must still be
+
+create type memwrite_entry as (
+  id text, workspace text, unit text, period text, kind text, amount bigint, task_id text, run integer, of_id text, at bigint);
+
+create type memwrite_move as (
+  workspace text, unit text, period text, granted bigint, available bigint, reserved bigint, spent bigint);
+
+create type memwrite_transition as (
+  workspace text, rank bigint, id text, task_id text, number integer, run integer, attempt integer,
+  from_state text, to_state text, class text, code text, at bigint);
+
+-- +goose StatementBegin
+create function memwrite_write(created memwrite_task[], steps memwrite_step[], dropped bytea[], droppers text[], shown text[],
+  added memwrite_entry[], moves memwrite_move[], spaces text[], counts bigint[], history memwrite_transition[])
+returns void language plpgsql
+-- A plan is kept while the tables grow from nothing: it goes by the keys from the start.
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set lock_timeout = '5s' as $$
+declare
+  met bigint;
+  wanted bigint;
+  before bigint;
+begin
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+  if cardinality(created) > 0 then
+    insert into identities (hash, task_id) select u.identity, u.id from unnest(created) u where u.identity is not null
+      order by u.identity on conflict (hash) do nothing;
+    get diagnostics met = row_count;
+    select count(u.identity) into wanted from unnest(created) u;
+    if met <> wanted then
+      perform memwrite_require(false);
+    end if;
+    insert into tasks (id, workspace, kind, state, version, attempts, max_attempts, lease_owner, lease_token, due_at,
+      committed, plan_hash, has_input, created_at, doc)
+      select u.id, u.workspace, u.kind, u.state, u.version, u.attempts, u.max_attempts, u.lease_owner, u.lease_token, u.due_at,
+      u.committed, u.plan_hash, u.has_input, u.created_at, u.doc from unnest(created) u;
+  end if;
+  if cardinality(steps) > 0 then
+    update tasks t set state = u.state, version = u.version, attempts = u.attempts, max_attempts = u.max_attempts, lease_owner = u.lease_owner,
+      lease_token = u.lease_token, due_at = u.due_at, committed = u.committed, plan_hash = u.plan_hash, has_input = u.has_input, doc = u.doc
+      from unnest(steps) u
+      where t.id = u.id and t.state = u.old_state and t.lease_token = u.old_token and t.version = u.old_version;
+    get diagnostics met = row_count;
+    if met <> cardinality(steps) then
+      perform memwrite_require(false);
+    end if;
+  end if;
+  if cardinality(dropped) > 0 then
+    delete from identities i using unnest(dropped, droppers) as u(hash, task) where i.hash = u.hash and i.task_id = u.task;
+  end if;
+  if cardinality(shown) > 0 then
+    update records set projected = true where id = any(shown) and not forgotten;
+  end if;
+  if cardinality(added) > 0 then
+    insert into entries (id, workspace, unit, period, kind, amount, task_id, run, of_id, at)
+      select u.id, u.workspace, u.unit, u.period, u.kind, u.amount, u.task_id, u.run, u.of_id, u.at from unnest(added) u;
+  end if;
+  if cardinality(moves) > 0 then
+    update balances b set opened = true, granted = b.granted + u.granted, available = b.available + u.available,
+      reserved = b.reserved + u.reserved, spent = b.spent + u.spent
+      from unnest(moves) u where b.workspace = u.workspace and b.unit = u.unit and b.period = u.period;
+    get diagnostics met = row_count;
+    if met <> cardinality(moves) then
+      perform memwrite_require(false);
+    end if;
+  end if;
+  if cardinality(spaces) = 1 then
+    update histories h set position = h.position + counts[1] where h.workspace = spaces[1] returning h.position - counts[1] into before;
+    if not found then
+      perform memwrite_require(false);
+    end if;
+    insert into transitions (workspace, position, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
+      select u.workspace, before + u.rank, u.id, u.task_id, u.number, u.run, u.attempt, u.from_state, u.to_state, u.class, u.code, u.at
+      from unnest(history) u;
+  elsif cardinality(spaces) > 1 then
+    with counted as (
+      update histories h set position = h.position + c.n from unnest(spaces, counts) as c(workspace, n)
+      where h.workspace = c.workspace returning h.workspace, h.position - c.n as before)
+    insert into transitions (workspace, position, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
+      select u.workspace, c.before + u.rank, u.id, u.task_id, u.number, u.run, u.attempt, u.from_state, u.to_state, u.class, u.code, u.at
+      from unnest(history) u join counted c on c.workspace = u.workspace;
+    get diagnostics met = row_count;
+    if met <> cardinality(history) then
+      perform memwrite_require(false);
+    end if;
+  end if;
+end
+$$;
+-- +goose StatementEnd
+
+-- One check, whose answer is computed in one go: the server reads a check anew
+-- for each statement, and seven of them cost more than to write a row.
+-- +goose StatementBegin
+create function memwrite_sound(state text, lease_token text, due_at bigint, attempts integer, max_attempts integer, committed boolean,
+  has_plan boolean, has_input boolean)
+returns boolean language plpgsql immutable as $$
+declare
+  broken text;
+begin
+  if (case state
+    when 'PENDING' then lease_token = '' and due_at is not null and has_input
+    when 'RUNNING' then lease_token <> '' and due_at is not null and has_input
+    when 'RETRYING' then lease_token = '' and due_at is not null and has_input
+    when 'SUCCEEDED' then lease_token = '' and committed and not has_input
+    when 'FAILED' then lease_token = '' and not committed
+    else false end) and attempts <= max_attempts and (not committed or has_plan)
+  then
+    return true;
+  end if;
+  broken := case
+    when state not in ('PENDING', 'RUNNING', 'RETRYING', 'SUCCEEDED', 'FAILED') then 'state_is_known'
+    when (state = 'RUNNING') <> (lease_token <> '') then 'running_has_a_lease'
+    when state in ('PENDING', 'RUNNING', 'RETRYING') and due_at is null then 'live_is_due'
+    when attempts > max_attempts then 'attempts_are_bounded'
+    when committed and not has_plan then 'committed_has_a_plan'
+    when (state = 'SUCCEEDED' and not committed) or (state = 'FAILED' and committed) then 'succeeded_is_committed'
+    else 'succeeded_has_no_input' end;
+  raise exception 'memwrite: % does not hold', broken using errcode = 'check_violation', constraint = broken, table = 'tasks';
+end
+$$;
+-- +goose StatementEnd
+
+alter table tasks
+  drop constraint state_is_known, drop constraint running_has_a_lease, drop constraint live_is_due, drop constraint attempts_are_bounded,
+  drop constraint committed_has_a_plan, drop constraint succeeded_is_committed, drop constraint succeeded_has_no_input,
+  add constraint task_is_sound check (memwrite_sound(state, lease_token, due_at, attempts, max_attempts, committed, plan_hash is not null, has_input));
+
+-- +goose Down
+alter table tasks drop constraint task_is_sound,
+  add constraint state_is_known check (state in ('PENDING', 'RUNNING', 'RETRYING', 'SUCCEEDED', 'FAILED')),
+  add constraint running_has_a_lease check ((state = 'RUNNING') = (lease_token <> '')),
+  add constraint live_is_due check (state not in ('PENDING', 'RUNNING', 'RETRYING') or due_at is not null),
+  add constraint attempts_are_bounded check (attempts <= max_attempts),
+  add constraint committed_has_a_plan check (not committed or plan_hash is not null),
+  add constraint succeeded_is_committed check (case state when 'SUCCEEDED' then committed when 'FAILED' then not committed else true end),
+  add constraint succeeded_has_no_input check (case state when 'SUCCEEDED' then not has_input when 'FAILED' then true else has_input end);
+drop function memwrite_sound;
+drop function memwrite_write(memwrite_task[], memwrite_step[], bytea[], text[], text[], memwrite_entry[], memwrite_move[], text[], bigint[], memwrite_transition[]);
+drop type memwrite_task, memwrite_step, memwrite_entry, memwrite_move, memwrite_transition;
