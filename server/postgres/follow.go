@@ -33,6 +33,9 @@ func (s *Store) once(ctx context.Context, makes string, statements ...string) er
 			return err
 		}
 		return pgx.BeginFunc(ctx, s.pool, func(t pgx.Tx) error {
+			if _, err := t.Exec(ctx, settings); err != nil { // writers wait behind who waits for a lock
+				return err
+			}
 			if _, err := t.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended($1 || '.' || current_schema(), 0))`, makes); err != nil {
 				return err
 			}
