@@ -71,8 +71,8 @@ func (r *runner) extend() {
 // sure makes certain, before a model is asked, that the lease is still the
 // runner's: one that stood still for longer than its lease must not infer what
 // another has planned meanwhile.
-func (r *runner) sure() error {
-	if now := r.e.sched.Now(); r.is(func(t *protocol.Task) bool { return now.Before(t.Lease.Expires) }) {
+func (r *runner) sure(a *ahead) error {
+	if r.e.sched.Now().Before(r.now(a).Lease.Expires) {
 		return nil
 	}
 	return r.write(func(t protocol.Task) (protocol.WriteSet, error) {

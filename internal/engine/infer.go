@@ -28,10 +28,10 @@ type inference struct {
 
 // infer asks the extractor, once. One that does not end with its context is
 // left behind: the runner goes on without it and its answer is thrown away.
-func (r *runner) infer() ([]protocol.Fact, error) {
+func (r *runner) infer(a *ahead) ([]protocol.Fact, error) {
 	inf := &r.inferring
 	if !inf.begun {
-		t := r.now()
+		t := r.now(a)
 		if f := r.e.at(protocol.Inference, t); f.Act == protocol.FailWith {
 			return nil, f.Failure
 		}
@@ -140,9 +140,9 @@ func clean(facts []protocol.Fact) ([]protocol.Fact, error) {
 // is the only one of its key takes the place of those that say something else.
 // It is best effort: two tasks that plan at once do not see each other.
 // FishMem's keys each are an intent of their own, so it has no filter.
-func (r *runner) filter(facts []protocol.Fact) ([]protocol.Judgment, error) {
+func (r *runner) filter(a *ahead, facts []protocol.Fact) ([]protocol.Judgment, error) {
 	judged := make([]protocol.Judgment, len(facts))
-	t := r.now()
+	t := r.now(a)
 	if t.Kind.Wire() != protocol.MemorySync || t.Command.KeepSimilar {
 		return judged, nil
 	}

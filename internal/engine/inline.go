@@ -51,10 +51,10 @@ func (e *Engine) runInline(t protocol.Task, w protocol.Workspace, most time.Dura
 		r.end(err)
 		release()
 		defer e.reuse(r)
-		return r.now()
+		return r.now(nil)
 	}
 	r.inline = false
-	at := r.now()
+	at := r.now(nil)
 	if !e.spawn(func() { defer release(); r.end(r.attempt()) }) {
 		r.end(ErrClosed)
 		release()

@@ -8,24 +8,24 @@ import (
 )
 
 // pass goes through a named point, where a fault may wait.
-func (r *runner) pass(p protocol.Point) error {
+func (r *runner) pass(a *ahead, p protocol.Point) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
 	if r.e.calm(r.id) {
 		return nil
 	}
-	if err := r.flush(); err != nil {
+	if err := r.flush(a); err != nil {
 		return err
 	}
 	if r.inline {
 		return errDetached
 	}
-	f := r.e.at(p, r.now())
+	f := r.e.at(p, r.now(a))
 	switch f.Act {
 	case protocol.Kill:
 		r.cancel(errKilled)
-		now := r.now()
+		now := r.now(a)
 		r.e.tell(protocol.StepUnfinished, &now)
 		return errKilled
 	case protocol.FailWith:

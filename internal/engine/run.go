@@ -26,8 +26,7 @@ type runner struct {
 
 	mu      *sched.Lock // orders the heartbeat and the steps, which write the same row; held while the store writes
 	task    protocol.Task
-	ahead   protocol.WriteSet // steps that are decided and not written, if decided
-	decided bool
+	decided bool // there are steps that are not written, see ahead
 	doubt   bool // a write failed and may have been made: task is read again before the next
 	frozen  bool // by a fault: the heartbeat stands still too
 
@@ -94,7 +93,7 @@ func (r *runner) end(err error) {
 		e.failed(err)
 		f = protocol.Fail(protocol.Infrastructure, "the server could not go on")
 	}
-	wait := e.limits.BackOff.After(r.now().Attempts, sched.Float64(e.sched))
+	wait := e.limits.BackOff.After(r.now(nil).Attempts, sched.Float64(e.sched))
 	err = r.write(func(t protocol.Task) (protocol.WriteSet, error) {
 		return protocol.Failing(t, f, r.w, wait, e.sched.Now()), nil
 	})
@@ -108,79 +107,80 @@ func (r *runner) end(err error) {
 // point where something may go wrong, or a projection. Else the task goes from
 // its plan to its end in one transaction.
 func (r *runner) attempt() error {
-	if r.is(func(t *protocol.Task) bool { return t.Plan == nil }) {
-		if err := r.plan(); err != nil {
+	var a ahead
+	if r.now(&a).Plan == nil {
+		if err := r.plan(&a); err != nil {
 			return err
 		}
 	}
-	if err := r.pass(protocol.AfterPlan); err != nil {
+	if err := r.pass(&a, protocol.AfterPlan); err != nil {
 		return err
 	}
-	if r.is(func(t *protocol.Task) bool { return !t.Committed }) {
-		if err := r.step(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
+	if !r.now(&a).Committed {
+		if err := r.step(&a, func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
 			return err
 		}
 	}
-	if err := r.pass(protocol.AfterCommit); err != nil {
+	if err := r.pass(&a, protocol.AfterCommit); err != nil {
 		return err
 	}
-	if r.is(func(t *protocol.Task) bool { return t.Projection == protocol.ProjectionPending }) {
-		if err := r.project(); err != nil {
+	if r.now(&a).Projection == protocol.ProjectionPending {
+		if err := r.project(&a); err != nil {
 			return err
 		}
 	}
-	if err := r.pass(protocol.BeforeFinish); err != nil {
+	if err := r.pass(&a, protocol.BeforeFinish); err != nil {
 		return err
 	}
-	if err := r.step(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Finish(t, r.e.sched.Now()) }); err != nil {
+	if err := r.step(&a, func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Finish(t, r.e.sched.Now()) }); err != nil {
 		return err
 	}
-	return r.flush()
+	return r.flush(&a)
 }
 
-func (r *runner) project() error {
+func (r *runner) project(a *ahead) error {
 	if r.e.project != nil || !r.e.calm(r.id) {
-		if err := r.flush(); err != nil {
+		if err := r.flush(a); err != nil {
 			return err
 		}
 		if r.inline {
 			return errDetached
 		}
-		if err := r.e.projectRecords(r.ctx, r.now()); err != nil {
+		if err := r.e.projectRecords(r.ctx, r.now(a)); err != nil {
 			return err
 		}
 	}
-	return r.step(func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Projected(t, r.e.sched.Now()), nil })
+	return r.step(a, func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Projected(t, r.e.sched.Now()), nil })
 }
 
 // plan infers, takes away what the end user has already, and freezes the rest.
-func (r *runner) plan() error {
+func (r *runner) plan(a *ahead) error {
 	if !r.inferring.begun { // else this attempt was detached behind it
-		if err := r.pass(protocol.BeforeInference); err != nil {
+		if err := r.pass(a, protocol.BeforeInference); err != nil {
 			return err
 		}
 	}
-	if err := r.sure(); err != nil {
+	if err := r.sure(a); err != nil {
 		return err
 	}
-	facts, err := r.infer()
+	facts, err := r.infer(a)
 	if err != nil {
 		return err
 	}
-	if err := r.pass(protocol.AfterInference); err != nil {
+	if err := r.pass(a, protocol.AfterInference); err != nil {
 		return err
 	}
-	judged, err := r.filter(facts)
+	judged, err := r.filter(a, facts)
 	if err != nil {
 		return err
 	}
 	var first int64
-	if n := protocol.Numbers(r.now().Kind, judged); n > 0 {
+	if n := protocol.Numbers(r.now(a).Kind, judged); n > 0 {
 		if first, err = r.e.store.Allot(r.ctx, n); err != nil {
 			return err
 		}
 	}
-	return r.step(func(t protocol.Task) (protocol.WriteSet, error) {
+	return r.step(a, func(t protocol.Task) (protocol.WriteSet, error) {
 		return protocol.FreezePlan(t, facts, judged, first, r.e.sched.Now())
 	})
 }

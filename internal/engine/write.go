@@ -7,29 +7,23 @@ import (
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
 
+// ahead is the steps of an attempt that are decided and not written, if the
+// runner has decided any. An attempt keeps them to itself: it ends with none.
+type ahead struct{ set protocol.WriteSet }
+
 // now is the task as this runner knows it, with the steps that are not written
 // yet.
-func (r *runner) now() protocol.Task {
+func (r *runner) now(a *ahead) protocol.Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.decided {
-		return r.ahead.Task
+		return a.set.Task
 	}
 	return r.task
 }
 
-// is asks about the task as now gives it.
-func (r *runner) is(so func(*protocol.Task) bool) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.decided {
-		return so(&r.ahead.Task)
-	}
-	return so(&r.task)
-}
-
 // step decides the next step, and leaves it to flush to write it.
-func (r *runner) step(next func(protocol.Task) (protocol.WriteSet, error)) error {
+func (r *runner) step(a *ahead, next func(protocol.Task) (protocol.WriteSet, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.decided {
@@ -38,27 +32,27 @@ func (r *runner) step(next func(protocol.Task) (protocol.WriteSet, error)) error
 		}
 		ws, err := next(r.task)
 		if err == nil {
-			r.ahead, r.decided = ws, true
+			a.set, r.decided = ws, true
 		}
 		return err
 	}
-	ws, err := next(r.ahead.Task)
+	ws, err := next(a.set.Task)
 	if err == nil {
-		r.ahead = r.ahead.Then(ws)
+		a.set = a.set.Then(ws)
 	}
 	return err
 }
 
 // flush writes the steps that were decided, as one. ErrStale means that the
 // lease is another's: the runner's context ends with it.
-func (r *runner) flush() error {
+func (r *runner) flush(a *ahead) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.decided {
 		return nil
 	}
 	r.decided = false
-	return r.put(&r.ahead)
+	return r.put(&a.set)
 }
 
 // write decides one step of the task as it is stored and writes it. Steps that

@@ -40,7 +40,7 @@ func Accept(p Proposal) Acceptance {
 	} else {
 		a.Entries = reserve(&t, p.Workspace, now)
 	}
-	a.Transitions = append(make([]Transition, 0, 3), t.move(Pending, now)) // with room for its end or its claim
+	a.Transitions = append(make([]Transition, 0, 2), t.move(Pending, now)) // with room for its claim
 	if c.Kind == Verbatim {
 		t.Attempts, t.StartedAt = 1, now
 		a.Transitions = append(a.Transitions, t.move(Running, now))
