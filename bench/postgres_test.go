@@ -270,29 +270,5 @@ func TestPostgresWorkFigures(t *testing.T) {
 }
 
 func TestPostgresClaimFigures(t *testing.T) {
-	ctx := t.Context()
-	n := 20_000
-	if *full {
-		n = *stored
-	}
-	many, few := onPostgres(t), onPostgres(t)
-	start := time.Now()
-	if err := many.Accepts(ctx, 512, n); err != nil {
-		t.Fatal(err)
-	}
-	filled := time.Since(start)
-	if err := few.Accepts(ctx, 256, 1000); err != nil {
-		t.Fatal(err)
-	}
-	best, err := storebench.Best(max(1, min(*rounds, 9)), // the small one must not run dry
-		storebench.Side{N: 100, Do: func(n int) error { return many.Claims(ctx, n) }},
-		storebench.Side{N: 100, Do: func(n int) error { return few.Claims(ctx, n) }},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	comment := fmt.Sprintf(" # %d tasks waiting against 1000", n)
-	storebench.Figure("postgres.claim_scale", float64(best[0])/float64(best[1]), "<=", 1.5, comment)
-	storebench.Note("postgres.claim_us", float64(best[0].Microseconds()), comment)
-	storebench.Note("postgres.fill_s", filled.Seconds(), comment)
+	claimFigures(t, "postgres", 512, onPostgres(t), onPostgres(t))
 }

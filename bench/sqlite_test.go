@@ -106,33 +106,7 @@ func TestSQLiteFigures(t *testing.T) { // not parallel: it measures time
 }
 
 func TestSQLiteClaimFigures(t *testing.T) {
-	ctx := t.Context()
-	n := 20_000
-	if *full {
-		n = *stored
-	}
-	many, few := onSQLite(t), onSQLite(t)
-	start := time.Now()
-	if err := many.Accepts(ctx, 256, n); err != nil {
-		t.Fatal(err)
-	}
-	filled := time.Since(start)
-	if err := few.Accepts(ctx, 256, 1000); err != nil {
-		t.Fatal(err)
-	}
-	const claims = 100
-	each := max(1, min(*rounds, 9)) // the small one must not run dry
-	best, err := storebench.Best(each,
-		storebench.Side{N: claims, Do: func(n int) error { return many.Claims(ctx, n) }},
-		storebench.Side{N: claims, Do: func(n int) error { return few.Claims(ctx, n) }},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	comment := fmt.Sprintf(" # %d tasks waiting against 1000", n)
-	storebench.Figure("sqlite.claim_scale", float64(best[0])/float64(best[1]), "<=", 1.5, comment)
-	storebench.Note("sqlite.claim_us", float64(best[0].Microseconds()), comment)
-	storebench.Note("sqlite.fill_s", filled.Seconds(), comment)
+	claimFigures(t, "sqlite", 256, onSQLite(t), onSQLite(t))
 }
 
 // overHTTP makes whole adds with the SDK: accepted, extracted, stored, settled
