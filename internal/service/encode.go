@@ -54,7 +54,7 @@ func appendMemory(b []byte, r *Record) ([]byte, error) {
 		text(name, s)
 	}
 	at := func(name string, t time.Time) {
-		b = append(t.UTC().AppendFormat(append(append(b, name...), '"'), offsetLayout), '"')
+		b = append(appendOffset(append(append(b, name...), '"'), t.UTC()), '"')
 	}
 	b = strconv.AppendInt(append(b, `{"id":`...), r.Number, 10)
 	b = strconv.AppendInt(append(b, `,"user_id":`...), r.UserNumber, 10)
@@ -93,6 +93,27 @@ func appendText(b []byte, s string) []byte {
 		}
 	}
 	return append(append(append(b, '"'), s...), '"')
+}
+
+// appendOffset writes a time of UTC as offsetLayout says, a digit at a time.
+func appendOffset(b []byte, t time.Time) []byte {
+	year, month, day := t.Date()
+	if year < 1000 || year > 9999 {
+		return t.AppendFormat(b, offsetLayout)
+	}
+	hour, minute, second := t.Clock()
+	b = strconv.AppendInt(b, int64(year), 10)
+	for _, part := range [...]struct {
+		before byte
+		n      int
+	}{{'-', int(month)}, {'-', day}, {'T', hour}, {':', minute}, {':', second}} {
+		b = append(b, part.before, byte('0'+part.n/10), byte('0'+part.n%10))
+	}
+	b = append(b, '.')
+	for n, unit := t.Nanosecond()/1000, 100_000; unit > 0; unit /= 10 {
+		b = append(b, byte('0'+n/unit%10))
+	}
+	return append(b, "+00:00"...)
 }
 
 // appendNumber writes a number.

@@ -12,8 +12,9 @@ type member struct {
 }
 
 // membersOf takes a JSON object apart without copying it. Of two fields of one
-// name the later one counts, as for encoding/json. false: it is no object.
-func membersOf(body []byte) ([]member, bool) {
+// name the later one counts, as for encoding/json. They are appended to out.
+// false: it is no object.
+func membersOf(body []byte, out []member) ([]member, bool) {
 	if !json.Valid(body) { // from here on the input is JSON: the walk only looks for ends
 		return nil, false
 	}
@@ -21,7 +22,6 @@ func membersOf(body []byte) ([]member, bool) {
 	if body[i] != '{' {
 		return nil, false
 	}
-	out := make([]member, 0, 8)
 	for i = space(body, i+1); body[i] != '}'; {
 		end := value(body, i)
 		name := body[i+1 : end-1]

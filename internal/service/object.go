@@ -40,6 +40,8 @@ type object struct {
 	prefix  string
 	noNulls bool // a null for an optional field is a problem, not an absence
 	issues  *[]issue
+	own     []issue   // what issues of an object that is no child's lead to
+	room    [6]member // of members, enough for most
 }
 
 // readObject reads the whole body, at most limit bytes, as one JSON object.
@@ -78,11 +80,13 @@ func parseObject(body []byte, noNulls bool) (*object, error) {
 	if depth(body) > maxDepth {
 		return nil, errTooDeep
 	}
-	members, ok := membersOf(body)
-	if !ok {
+	o := &object{noNulls: noNulls}
+	o.issues = &o.own
+	var ok bool
+	if o.members, ok = membersOf(body, o.room[:0]); !ok {
 		return nil, errNotObject
 	}
-	return &object{members: members, noNulls: noNulls, issues: new([]issue)}, nil
+	return o, nil
 }
 
 // depth is how deep the brackets outside strings nest. It reads bytes that may
@@ -285,7 +289,7 @@ func (o *object) document(field string) json.RawMessage {
 
 // child reads an element of a list as an object that reports to this one.
 func (o *object) child(field string, i int, raw json.RawMessage) (*object, bool) {
-	members, ok := membersOf(raw)
+	members, ok := membersOf(raw, nil)
 	if !ok {
 		o.fail(fmt.Sprintf("%s.%d", field, i), "type", "must be an object")
 		return nil, false

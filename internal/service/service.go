@@ -136,7 +136,7 @@ func wireOf(path string) wire {
 		// Those that are not served here are not the other service's either.
 		"/v1/entities", "/v1/documents", "/v1/document-uploads", "/v1/exports", "/v1/imports", "/v1/beliefs", "/v1/profile", "/v1/openapi.json",
 	} {
-		if path == p || strings.HasPrefix(path, p+"/") {
+		if rest, ok := strings.CutPrefix(path, p); ok && (rest == "" || rest[0] == '/') {
 			return fishMem
 		}
 	}
