@@ -13,6 +13,24 @@ import (
 	memwrite "github.com/memwrite/memwrite-go"
 )
 
+// inferred makes one inferred write, and waits for its end.
+func inferred(t *testing.T, db, url string) *memwrite.Event {
+	t.Helper()
+	env := environment(t, db, url)
+	client, err := memwrite.New(memwrite.WithFishMem(env["FISHMEM_BASE_URL"], env["FISHMEM_API_KEY"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ev, err := client.AddAndWait(t.Context(), memwrite.InferRequest{
+		Content: "My team ships releases every Thursday.", Scope: memwrite.Scope{UserID: "acme"}, Key: memwrite.NewRef("note", "1"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ev
+}
+
 func TestServeTellsAWebhookOfWhatSucceeded(t *testing.T) {
 	t.Parallel()
 	const secret = "whsec_of_a_serve_test"
@@ -33,18 +51,7 @@ func TestServeTellsAWebhookOfWhatSucceeded(t *testing.T) {
 	t.Cleanup(target.Close)
 	db := filepath.Join(t.TempDir(), "memwrite.db")
 	srv := start(t, "--db", db, "--webhook-url", target.URL, "--webhook-secret", secret)
-	env := environment(t, db, srv.url)
-	client, err := memwrite.New(memwrite.WithFishMem(env["FISHMEM_BASE_URL"], env["FISHMEM_API_KEY"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	ev, err := client.AddAndWait(t.Context(), memwrite.InferRequest{
-		Content: "My team ships releases every Thursday.", Scope: memwrite.Scope{UserID: "acme"}, Key: memwrite.NewRef("note", "1"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev := inferred(t, db, srv.url)
 	select {
 	case m := <-told:
 		if m.EventID != ev.ID || m.UserID != "acme" {
@@ -67,18 +74,7 @@ func TestServeSaysThatAWebhookFailed(t *testing.T) {
 	t.Cleanup(target.Close)
 	db := filepath.Join(t.TempDir(), "memwrite.db")
 	srv := start(t, "--db", db, "--metrics", "--webhook-url", target.URL+"/path-secret?token=query-secret", "--webhook-secret", secret)
-	env := environment(t, db, srv.url)
-	client, err := memwrite.New(memwrite.WithFishMem(env["FISHMEM_BASE_URL"], env["FISHMEM_API_KEY"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	ev, err := client.AddAndWait(t.Context(), memwrite.InferRequest{
-		Content: "My team ships releases every Thursday.", Scope: memwrite.Scope{UserID: "acme"}, Key: memwrite.NewRef("note", "1"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev := inferred(t, db, srv.url)
 	failed := func() bool {
 		res, err := http.Get(srv.url + "/metrics")
 		if err != nil {
