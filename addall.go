@@ -77,7 +77,7 @@ func (c *Client) AddAll(ctx context.Context, reqs iter.Seq[AddRequest], o AddAll
 			}
 		}
 		if a.stop == nil && ctx.Err() != nil {
-			a.stop = &Error{Op: "AddAll", Kind: KindCanceled, Message: "stopped after " + itoa(n) + " requests", causes: []error{context.Cause(ctx)}}
+			a.stop = &Error{Op: "AddAll", Kind: endOf(ctx), Message: "stopped after " + itoa(n) + " requests", causes: causesOf(ctx)}
 		}
 		if a.stop != nil {
 			yield(Added{Index: -1}, a.stop)

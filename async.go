@@ -103,8 +103,8 @@ func (c *Client) AddVerbatim(ctx context.Context, req InferRequest) (*VerbatimRe
 	return &VerbatimResult{Records: *got.Results, Key: r.identity, Tries: a.tries, RequestID: requestID("", "", a.Header)}, nil
 }
 
-// AddAndWait is AddAsync and then WaitForEvent. It asks for nothing more when
-// the receipt is already at its end. An error after the acceptance carries the
+// AddAndWait is AddAsync and then WaitForEvent. A receipt that is
+// already at its end costs one read, for what became of it, and no wait. An error after the acceptance carries the
 // receipt; ErrEventFailed means no memory was committed, and Redrive runs it
 // again, which sending the key again would not.
 func (c *Client) AddAndWait(ctx context.Context, req InferRequest, opts ...WaitOption) (*Event, error) {

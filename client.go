@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/internal/transport"
@@ -23,6 +24,7 @@ type Client struct {
 	memorySync, fishMem *service
 	sched               sched.Scheduler
 	retry               RetryPolicy
+	held                time.Duration // the longest a server may take over the headers of one try
 	project, tenant     string
 	verifyText          bool
 	observer            Observer
@@ -74,6 +76,7 @@ func build(opts []Option) (*Client, error) {
 		sched: s.scheduler, retry: s.retry, project: s.project, tenant: s.tenant,
 		verifyText: s.verifyText, observer: s.observer, logger: s.logger,
 	}
+	c.held = patience(s.retry, s.httpClient)
 	c.calls, _ = s.observer.(CallObserver)
 	c.tenants.init()
 	c.waits.init(c)
@@ -92,6 +95,24 @@ func build(opts []Option) (*Client, error) {
 		c.deaf = sync.OnceFunc(s.source.Listen(c.waits.notify))
 	}
 	return c, nil
+}
+
+// patience is how long a try waits for an answer to begin, whoever bounds it.
+func patience(p RetryPolicy, hc *http.Client) time.Duration {
+	d := p.TryTimeout
+	if d <= 0 {
+		d = defaultTryTimeout
+	}
+	if hc == nil {
+		return d
+	}
+	if hc.Timeout > 0 {
+		d = min(d, hc.Timeout)
+	}
+	if t, ok := hc.Transport.(*http.Transport); ok && t.ResponseHeaderTimeout > 0 {
+		d = min(d, t.ResponseHeaderTimeout)
+	}
+	return d
 }
 
 func (c *Client) connect(name, option, header, prefix string, e endpoint, s settings) (*service, error) {

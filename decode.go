@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,7 +41,9 @@ func judge(a *transport.Answer, now time.Time) judgement {
 		return judgeSuccess(a, now)
 	}
 	f := scanBody(a.Body)
-	j.code = first(f["code"], f["error.code"], f["error"], f["detail.error"], f["detail.code"], f["reason"])
+	codes := []string{f["code"], f["error.code"], f["error"], f["detail.error"], f["detail.code"], f["reason"]}
+	// A number that repeats the status says nothing, and there may be a word behind it.
+	j.code = first(slices.DeleteFunc(codes, func(c string) bool { return c == itoa(a.Status) })...)
 	j.message = first(f["message"], f["error.message"], f["detail.message"], f["detail"], f["error_description"], f[""])
 	if strings.ContainsRune(j.code, ' ') { // a sentence where a code was expected
 		if j.message == "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/memwrite/memwrite-go/internal/api"
 )
@@ -100,8 +101,9 @@ func (c *Client) event(ctx context.Context, op, id, prefer string) (*Event, answ
 		return nil, answer{}, invalid(op, "id", "cannot stand in a path")
 	}
 	ev := new(Event)
-	r := request{op: op, identity: id, http: h, safe: true}
-	r.form = decoded(ev, "the answer is not an event", func() bool { return ev.ID != "" && ev.Status != "" })
+	// A held read that fails is followed by one that is not held.
+	r := request{op: op, identity: id, http: h, safe: true, once: prefer != ""}
+	r.form = decoded(ev, "the answer is not the event that was asked for", func() bool { return ev.ID == id && ev.Status != "" })
 	a, err := svc.do(ctx, r)
 	if err != nil {
 		return nil, answer{}, err
@@ -120,9 +122,9 @@ type EventFilter struct {
 // It ends after the first error. Stopping early is fine.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		cursor := ""
+		cursor, seen := "", cursors{}
 		for {
-			page, next, err := c.eventPage(ctx, "Events", f, cursor)
+			page, next, err := c.eventPage(ctx, "Events", f, cursor, 0)
 			if err != nil {
 				yield(Event{}, err)
 				return
@@ -132,7 +134,11 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[Event, err
 					return
 				}
 			}
-			if next == "" || next == cursor {
+			if next == "" {
+				return
+			}
+			if err := seen.again("Events", next); err != nil {
+				yield(Event{}, err)
 				return
 			}
 			cursor = next
@@ -140,7 +146,8 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[Event, err
 	}
 }
 
-func (c *Client) eventPage(ctx context.Context, op string, f EventFilter, cursor string) ([]Event, string, error) {
+// eventPage reads one page. With a timeout it has one try, which that bounds.
+func (c *Client) eventPage(ctx context.Context, op string, f EventFilter, cursor string, timeout time.Duration) ([]Event, string, error) {
 	svc, err := c.forFishMem(op)
 	if err != nil {
 		return nil, "", err
@@ -165,7 +172,7 @@ func (c *Client) eventPage(ctx context.Context, op string, f EventFilter, cursor
 		Results *[]Event `json:"results"`
 		Next    string   `json:"next_cursor"`
 	}
-	r := request{op: op, http: h, safe: true}
+	r := request{op: op, http: h, safe: true, once: timeout > 0, timeout: timeout}
 	r.form = decoded(&page, "the answer is not a page of events", func() bool { return page.Results != nil })
 	if _, err := svc.do(ctx, r); err != nil {
 		return nil, "", err
@@ -259,11 +266,14 @@ func (c *Client) Redrive(ctx context.Context, id string) (*Event, error) {
 	}
 	var e *Error
 	if errors.As(err, &e) && e.Kind == KindNotFound && e.Code == "OPERATION_NOT_RETRYABLE" {
-		if ev, readErr := c.Event(ctx, id); readErr == nil {
-			if ev.Status != Failed {
-				return ev, nil
-			}
+		ev, _, readErr := c.event(ctx, op, id, "")
+		switch {
+		case readErr == nil && ev.Status != Failed:
+			return ev, nil
+		case readErr == nil:
 			e.Event = ev
+		case VerdictOf(readErr).Action != Hold: // nobody knows what became of it yet
+			return nil, readErr
 		}
 	}
 	return nil, err

@@ -12,8 +12,29 @@ import (
 	"github.com/memwrite/memwrite-go/internal/transport"
 )
 
+// causesOf says why ctx ended: its cause, and how it ended where the cause does
+// not tell. An errgroup gives its context the error of another call as cause.
+func causesOf(ctx context.Context) []error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	if errors.Is(cause, err) {
+		return []error{cause}
+	}
+	return []error{cause, err}
+}
+
+// endOf is the kind of a call that ended with its context before it was sent.
+func endOf(ctx context.Context) Kind {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return KindCanceled
+	}
+	return KindUnknown
+}
+
 // scrubber takes out what this call sent.
-func (s *service) scrubber(r request) scrubber { return append(scrubber{s.key}, r.texts...) }
+func (s *service) scrubber(r request) scrubber { return s.hidden(r.texts) }
+
+// hidden takes out the key and texts.
+func (s *service) hidden(texts []string) scrubber { return append(scrubber{s.key}, texts...) }
 
 // quiet is a cause in words that repeat nothing of the call: without the
 // address, which names end users, and without what net/http quotes of an answer

@@ -158,7 +158,7 @@ func (c *Client) Record(ctx context.Context, id string) (*Record, error) {
 // It ends after the first error.
 func (c *Client) Memories(ctx context.Context, scope Scope) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		cursor, limit := "", 100
+		cursor, limit, seen := "", 100, cursors{}
 		for {
 			page, next, err := c.recordPage(ctx, scope, cursor, limit)
 			if err != nil {
@@ -170,7 +170,11 @@ func (c *Client) Memories(ctx context.Context, scope Scope) iter.Seq2[Record, er
 					return
 				}
 			}
-			if next == "" || next == cursor {
+			if next == "" {
+				return
+			}
+			if err := seen.again("Memories", next); err != nil {
+				yield(Record{}, err)
 				return
 			}
 			cursor = next

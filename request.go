@@ -24,6 +24,7 @@ type request struct {
 	header   http.Header
 	body     []byte
 	safe     bool          // a read, or a write the service recognises when it comes twice
+	once     bool          // the caller has another way on: no second try
 	texts    []string      // what the service's words must not repeat
 	timeout  time.Duration // of a try; 0 for the policy's
 	form     form          // of the answer
@@ -93,7 +94,7 @@ func (s *service) classify(a *transport.Answer, f form, texts []string) transpor
 		}
 	}
 	j := judge(a, s.sched.Now())
-	if clean := scrubber(append([]string{s.key}, texts...)); clean.clean(j.reason) != j.reason {
+	if clean := s.hidden(texts); clean.clean(j.reason) != j.reason {
 		j.reason = reasonOf(a.Status, "") // a code that repeats what was sent
 	}
 	return transport.Decision{Class: j.class, Reason: j.reason, Hint: j.hint, HasHint: j.hasHint}
@@ -103,7 +104,8 @@ func (s *service) classify(a *transport.Answer, f form, texts []string) transpor
 func (s *service) do(ctx context.Context, r request) (answer, error) {
 	f, texts := r.form, r.texts
 	call := transport.Call{
-		Op: r.op, Method: http.MethodPost, URL: r.to, Header: r.header, Body: r.body, Safe: r.safe, TryTimeout: r.timeout,
+		Op: r.op, Method: http.MethodPost, URL: r.to, Header: r.header, Body: r.body, Safe: r.safe, Once: r.once, TryTimeout: r.timeout,
+		Redact:   func(a *transport.Answer) *transport.Answer { return s.hidden(texts).answer(a) },
 		Classify: func(a *transport.Answer) transport.Decision { return s.classify(a, f, texts) },
 	}
 	if r.http != nil {
@@ -130,6 +132,9 @@ func (s *service) doObserved(ctx context.Context, r request, call transport.Call
 	for name := range call.Header {
 		added.Del(name) // what makes the write itself is not an observer's
 	}
+	for _, key := range []string{"Authorization", "X-Api-Key"} {
+		added.Del(key) // and with a second key a service looks at the wrong one
+	}
 	if len(added) > 0 {
 		maps.Copy(added, call.Header)
 		call.Header = added
@@ -149,9 +154,10 @@ func (s *service) failed(ctx context.Context, r request, err error) *Error {
 	}
 	e.Tries = f.Tries
 	if f.Cause != nil {
-		e.causes = []error{f.Cause}
-		if ctx.Err() == nil || !errors.Is(f.Cause, context.Cause(ctx)) { // the caller's words are the caller's
-			e.causes[0] = s.quiet(r, f.Cause)
+		if ctx.Err() != nil && errors.Is(f.Cause, context.Cause(ctx)) { // the caller's words are the caller's
+			e.causes = causesOf(ctx)
+		} else {
+			e.causes = []error{s.quiet(r, f.Cause)}
 		}
 	}
 	if f.Answer != nil {
@@ -160,7 +166,7 @@ func (s *service) failed(ctx context.Context, r request, err error) *Error {
 	switch {
 	case f.Unsent && errors.Is(f.Cause, transport.ErrGate):
 		e.Kind = KindServer
-	case f.Answer == nil && f.Unsent && errors.Is(f.Cause, context.Canceled):
+	case f.Answer == nil && f.Unsent && errors.Is(ctx.Err(), context.Canceled):
 		e.Kind = KindCanceled
 	case f.Answer == nil && f.Unsent:
 		e.Kind = KindUnknown
@@ -195,7 +201,7 @@ func (s *service) fill(e *Error, r request, a *transport.Answer) {
 	e.RetryAfter = j.hint
 	e.Details = clean.cleanJSON(j.details)
 	e.Snippet = clip(clean.clean(string(a.Body)), maxSnippet)
-	e.Target = clean.clean(a.Redirect)
+	e.Target = clean.target(a.Redirect)
 }
 
 // unlike is an answer of the operation's shape that says it did not do it.

@@ -29,11 +29,7 @@ func (t *tenantCache) init() {
 // failure, because a turn in the wrong tenant would be lost without a trace.
 func (c *Client) lookUpTenant(ctx context.Context, op string) (string, error) {
 	if err := c.sched.Wait(ctx, sched.Forever, c.tenants.token); err != nil {
-		kind := KindUnknown
-		if errors.Is(err, context.Canceled) {
-			kind = KindCanceled
-		}
-		return "", &Error{Op: op, Kind: kind, causes: []error{err}}
+		return "", &Error{Op: op, Kind: endOf(ctx), causes: causesOf(ctx)}
 	}
 	defer func() { c.tenants.token <- struct{}{} }()
 	if c.tenants.id != "" && c.sched.Now().Before(c.tenants.until) {

@@ -3,6 +3,7 @@ package memwrite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/memwrite/memwrite-go/internal/api"
@@ -87,6 +88,10 @@ func (c *Client) AddTurn(ctx context.Context, req TurnRequest) (*TurnReceipt, er
 	tenant := first(req.TenantID, c.tenant)
 	if tenant == "" {
 		if tenant, err = c.lookUpTenant(ctx, op); err != nil {
+			var e *Error
+			if errors.As(err, &e) {
+				e.Op, e.Identity = op, turnIdentity(req)
+			}
 			return nil, err
 		}
 	}

@@ -22,7 +22,8 @@ const (
 	// RedriveEvent: call Redrive with Error.Event's id, at most
 	// MaxRedrives times a record, then dead-letter.
 	RedriveEvent
-	// GiveBack: return it uncounted; the worker is stopping.
+	// GiveBack: return it uncounted; the worker is stopping. Its context was
+	// cancelled, whatever the cause it was given.
 	GiveBack
 )
 

@@ -18,6 +18,8 @@ const (
 	holdFor       = 25 * time.Second // what Prefer asks for, at most
 	holdSlack     = 2 * time.Second  // that a held request must end before its try does
 	notFoundGrace = 5 * time.Second  // a read may reach a replica that lags
+	maxQuick      = 3                // answers at once from a server that says it holds, before it is polled
+	neverHold     = maxQuick + 1     // a wait's quick from then on
 	toldSlower    = 4                // times slower when an event source tells of what happened
 )
 
@@ -67,7 +69,7 @@ type waiting struct {
 	status  EventStatus
 	started time.Time
 	changed time.Time
-	quick   int // answers in a row that a server said it held and did not
+	quick   int // answers in a row that a server said it held and did not; neverHold after one that was cut
 }
 
 func (c *Client) wait(ctx context.Context, op string, r Receipt, opts []WaitOption) (*Event, error) {
@@ -86,11 +88,10 @@ func (c *Client) wait(ctx context.Context, op string, r Receipt, opts []WaitOpti
 	defer c.waits.leave(w.seat)
 	for {
 		seen, err := w.look(ctx)
-		if ctx.Err() != nil {
-			return w.stillPending(ctx)
-		}
 		delay := time.Duration(0)
 		switch {
+		case err != nil && ctx.Err() != nil:
+			return w.stillPending(ctx)
 		case err != nil:
 			if !w.tolerable(err) {
 				var e *Error
@@ -153,14 +154,14 @@ func (w *waiting) next(s sight) time.Duration {
 		} else {
 			w.quick = 0
 		}
-		if w.quick <= 3 {
+		if w.quick <= maxQuick {
 			return 0
 		}
 	}
 	// Only a server that is polled is left alone while it backs off: one that
 	// holds the request answers when the next attempt begins.
 	if w.status == Retrying && since < retryingQuiet {
-		return max(retryingQuiet-since, s.hint)
+		return max(retryingQuiet-since, min(s.hint, w.maxServerWait()))
 	}
 	slow := time.Duration(1)
 	if w.client.waits.told {
@@ -221,6 +222,6 @@ func (w *waiting) stillPending(ctx context.Context) (*Event, error) {
 		Op: w.op, Kind: KindStillPending, Identity: first(w.receipt.Key, w.receipt.EventID), Event: w.last,
 		Receipt: &Receipt{EventID: w.receipt.EventID, Status: w.status, Key: w.receipt.Key},
 		Message: "the wait for event " + w.receipt.EventID + " ended first; the last state seen is " + clip(oneLine(first(string(w.status), "none")), 100),
-		causes:  []error{context.Cause(ctx)},
+		causes:  causesOf(ctx),
 	}
 }

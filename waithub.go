@@ -19,6 +19,10 @@ const (
 	agedEvery  = 600 * time.Millisecond
 	listFrom   = 4 // from so many waits on, one page of events serves them all
 	probeLimit = listFrom - 1
+	pageTime   = 5 * time.Second // that reading a page may take, while others wait for it
+	pageRest   = time.Minute     // after a page that failed, until the next is tried
+	cutsToPoll = 3               // held requests cut in a row before no wait asks for one
+	cutRest    = 10 * time.Minute
 )
 
 // waitHub is what the waits of one client share: what is known about the
@@ -31,6 +35,9 @@ type waitHub struct {
 	mode    holdMode
 	asking  int       // reads in flight while the mode is not known
 	noList  bool      // the key may not list
+	badPage time.Time // when the last page failed that may be whole another time
+	cuts    int       // held requests cut in a row
+	lastCut time.Time
 	listing bool      // a page is being read
 	listed  time.Time // when the last page came
 	credit  time.Time // when the polls made so far are paid for
@@ -106,11 +113,16 @@ func (w *waiting) look(ctx context.Context) (sight, error) {
 		// An event that a page has missed was there before all of those on it:
 		// no later page has it, so its wait asks for it alone from then on.
 		// One that moved is read alone too: a page has a hundred that did not.
-		mode, many := h.mode, len(h.seats) >= listFrom && !h.noList && !w.seat.aged && !w.seat.told
+		now := h.client.sched.Now()
+		if h.mode == pollsOnly && h.cuts >= cutsToPoll && now.Sub(h.lastCut) >= cutRest {
+			h.mode, h.cuts = holdUnknown, 0
+		}
+		listed := len(h.seats) >= listFrom && !h.noList && (h.badPage.IsZero() || now.Sub(h.badPage) >= pageRest)
+		mode, many := h.mode, listed && !w.seat.aged && !w.seat.told
 		w.seat.told = false
 		// While nobody knows the server's manners, a few reads find out.
 		crowded := mode == holdUnknown && many && h.asking >= probeLimit
-		busy := mode == pollsOnly && many && (h.listing || h.client.sched.Now().Sub(h.listed) < minPoll)
+		busy := mode == pollsOnly && many && (h.listing || now.Sub(h.listed) < minPoll)
 		lead := mode == pollsOnly && many && !busy
 		if lead {
 			h.listing = true
@@ -149,12 +161,8 @@ func (w *waiting) look(ctx context.Context) (sight, error) {
 func (w *waiting) read(ctx context.Context, mode holdMode) (sight, error) {
 	c, h := w.client, &w.client.waits
 	prefer := ""
-	if mode != pollsOnly && w.quick <= 3 && !w.receipt.Status.Terminal() {
-		timeout := c.retry.TryTimeout
-		if timeout <= 0 {
-			timeout = defaultTryTimeout
-		}
-		if s := int(min(holdFor, timeout-holdSlack) / time.Second); s >= 1 {
+	if mode != pollsOnly && w.quick <= maxQuick && !w.receipt.Status.Terminal() {
+		if s := int(min(holdFor, c.held-holdSlack) / time.Second); s >= 1 {
 			prefer = "wait=" + strconv.Itoa(s)
 		}
 	}
@@ -169,6 +177,10 @@ func (w *waiting) read(ctx context.Context, mode holdMode) (sight, error) {
 	begin := c.sched.Now()
 	ev, a, err := c.event(ctx, w.op, w.seat.id, prefer)
 	if err != nil {
+		if prefer != "" && ctx.Err() == nil && kindOfError(err) == KindUnknownOutcome {
+			w.quick = neverHold
+			h.cut()
+		}
 		return sight{}, err
 	}
 	s := sight{event: ev, took: c.sched.Now().Sub(begin), same: w.last != nil && ev.Status == w.status}
@@ -177,7 +189,7 @@ func (w *waiting) read(ctx context.Context, mode holdMode) (sight, error) {
 	if prefer != "" && !ev.Status.Terminal() {
 		h.mu.Lock()
 		if s.held {
-			h.mode = holds
+			h.mode, h.cuts = holds, 0
 		} else {
 			h.mode = pollsOnly
 		}
@@ -186,8 +198,23 @@ func (w *waiting) read(ctx context.Context, mode holdMode) (sight, error) {
 	return s, nil
 }
 
+// cut notes that a held request was cut, by a proxy that lets none take so long
+// say. One cut may be chance; after three in a row the server is polled, for ten
+// minutes.
+func (h *waitHub) cut() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cuts++
+	h.lastCut = h.client.sched.Now()
+	if h.cuts >= cutsToPoll {
+		h.mode = pollsOnly
+	}
+}
+
 // readPage reads the newest events for every wait of the client and wakes those
-// it found. It tells which ids were there.
+// it found. It tells which ids were there. It has one try: the reads by id are
+// there when it fails, and a page that is broken for a while, as by one event
+// that the service cannot show, must not cost the retries of the writes.
 func (h *waitHub) readPage(ctx context.Context) (map[string]bool, error) {
 	c := h.client
 	defer func() { // also when an observer panics: the other waits count on the next page
@@ -198,7 +225,7 @@ func (h *waitHub) readPage(ctx context.Context) (map[string]bool, error) {
 	err := h.pay(ctx)
 	var page []Event
 	if err == nil {
-		page, _, err = c.eventPage(ctx, "WaitForEvent", EventFilter{}, "")
+		page, _, err = c.eventPage(ctx, "WaitForEvent", EventFilter{}, "", pageTime)
 	}
 	found := make(map[string]bool, len(page))
 	h.mu.Lock()
@@ -206,6 +233,8 @@ func (h *waitHub) readPage(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		if k := kindOfError(err); k == KindForbidden || k == KindUnauthorized || k == KindNotFound || k == KindUnsupported || k == KindRefused {
 			h.noList = true
+		} else if ctx.Err() == nil {
+			h.badPage = c.sched.Now()
 		}
 		return nil, err
 	}

@@ -27,10 +27,19 @@ type Call struct {
 	// not safe is sent once, whatever the answer.
 	Safe bool
 
+	// Once says that the caller has another way on and wants no second try.
+	Once bool
+
+	// Redact takes out of an answer what belongs to this call alone. What it
+	// returns is told to other calls that end unsent because of the answer;
+	// nil tells it as it is.
+	Redact func(*Answer) *Answer
+
 	// Classify replaces that of the Config for this call.
 	Classify func(*Answer) Decision
 
-	// BodyLimit and TryTimeout replace those of the policy when above zero.
+	// BodyLimit replaces that of the policy when above zero, and so does
+	// TryTimeout when it is shorter.
 	BodyLimit  int64
 	TryTimeout time.Duration
 }
@@ -85,7 +94,7 @@ type Failure struct {
 	Answer   *Answer  // the last answer there was, maybe not of the last try; nil if none. Of an unsent call: the one that closed the way
 	Decision Decision // about the last try, which may have had no answer
 	Tries    int
-	Wait     time.Duration // how long to wait before the call is made again; 0 if nothing asks for it
+	Wait     time.Duration // how long the server asks to wait before the call is made again; 0 if it does not
 	Cause    error         // the context's cause or the transport's error; nil when the answer says it all
 	Written  bool          // at least one try may have reached the server
 	Unsent   bool          // no try was made

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+	"time"
 
 	"github.com/memwrite/memwrite-go/internal/sched"
 )
@@ -44,6 +45,15 @@ type Config struct {
 
 // idlePerHost is how many idle connections to the service are kept.
 const idlePerHost = 64
+
+// One HTTP/2 connection carries all calls, and a try that times out on it does
+// not close it. When the other side is gone without a word, behind a load
+// balancer or a NAT that forgot it, every try of every call would go the same
+// way. A ping after so long a silence finds out within the first try.
+const (
+	pingAfter   = 10 * time.Second
+	pingTimeout = 5 * time.Second
+)
 
 // Client makes the tries of all calls to one service. It is safe for
 // concurrent use. Its budget, gate and pause are shared by its calls.
@@ -100,6 +110,9 @@ func New(cfg Config) (*Client, error) {
 		// workers share would open a new one for nearly every call.
 		c.owned = t.Clone()
 		c.owned.MaxIdleConnsPerHost = max(c.owned.MaxIdleConnsPerHost, idlePerHost)
+		if c.owned.HTTP2 == nil {
+			c.owned.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
+		}
 		c.base = c.owned
 	} else { // somebody replaced it; they know why
 		c.base = http.DefaultTransport

@@ -26,8 +26,8 @@ func (r *run) follow() bool {
 		return false
 	}
 	own := time.Duration(0) // drawn at most once a try: a strategy may count
-	if d.Class == Throttled && !d.HasHint {
-		own = r.draw(true)
+	if d.Class == Throttled {
+		own = r.draw(!d.HasHint)
 	}
 	probe, closed := r.c.gate.leave(&r.pass, d.Class, r.pauseFor(d, own), r.lastWord())
 	if d.Class == Success {
@@ -43,7 +43,7 @@ func (r *run) follow() bool {
 	case r.ctx.Err() != nil:
 		r.stop = context.Cause(r.ctx)
 		return false
-	case !r.call.Safe, r.c.policy.MaxTries == 1:
+	case !r.call.Safe, r.call.Once, r.c.policy.MaxTries == 1:
 		r.stop = r.err
 		return false
 	case d.HasHint && d.Hint > r.c.policy.MaxServerWait:
@@ -77,7 +77,6 @@ func (r *run) follow() bool {
 			r.pending = max(own, aboveHint(r.c.sched, d.Hint))
 		}
 		if deadline, ok := r.ctx.Deadline(); ok && deadline.Sub(r.c.sched.Now()) <= r.pending {
-			r.askWait = r.pending
 			r.stop = &deadlineError{r.pending, context.DeadlineExceeded}
 			return false
 		}
@@ -116,13 +115,16 @@ func (r *run) draw(throttled bool) time.Duration {
 	return max(d, p.Floor)
 }
 
-// pauseFor is how long a 429, or a 503 with a hint, keeps the client off.
+// pauseFor is how long a 429, or a 503 with a hint, keeps the client off. A 429
+// that asks for less than the call's own back-off, for nothing at all say, as
+// limiters do that round down, is backed off from: its tries would be used up
+// within a tenth of a second.
 func (r *run) pauseFor(d Decision, own time.Duration) time.Duration {
 	switch {
+	case d.Class == Throttled:
+		return max(d.Hint, own, r.c.policy.Floor)
 	case d.HasHint:
 		return max(d.Hint, r.c.policy.Floor)
-	case d.Class == Throttled:
-		return max(own, r.c.policy.Floor)
 	}
 	return 0
 }
@@ -132,7 +134,11 @@ func (r *run) lastWord() *Failure {
 	if !r.decision.Class.retryable() {
 		return nil
 	}
-	return &Failure{Answer: r.answer, Decision: r.decision, Cause: r.err}
+	f := &Failure{Answer: r.answer, Decision: r.decision, Cause: r.err}
+	if f.Answer != nil && r.call.Redact != nil {
+		f.Answer = r.call.Redact(f.Answer)
+	}
+	return f
 }
 
 func (r *run) failure(cause error) *Failure {
@@ -188,11 +194,15 @@ func errorDecision(err error) Decision {
 	return Decision{Class: NoAnswer, Reason: "transport"}
 }
 
-// unwritten says whether err proves that no byte of the request was sent.
+// unwritten says whether err proves that no byte of the request was sent: the
+// connection, to the server or to the proxy before it, was never made.
 func unwritten(err error) bool {
 	var op *net.OpError
 	var dns *net.DNSError
-	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns)
+	var cert *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") ||
+		errors.As(err, &dns) || errors.As(err, &cert) || errors.As(err, &record)
 }
 
 // bare strips http.Client's wrapping, which holds the URL with its query.

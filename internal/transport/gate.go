@@ -50,6 +50,7 @@ type gate struct {
 	queue  list.List     // of *pass, by seq
 	probe  *pass         // the call that is out to find out
 	nextAt time.Time     // the head does not leave before
+	asked  time.Time     // until when the server itself asked to be left alone
 	span   time.Duration // range of the next wait between probes
 	rate   float64       // calls per second before it shut
 	sure   bool          // whether that is more than a lower bound
@@ -101,8 +102,8 @@ func (g *gate) admit(p *pass, seq uint64) {
 
 // enter returns when the call may send its next try, and says whether that try
 // is a probe. Otherwise it returns why not: the context's cause, a wait that
-// would exceed the deadline, or ErrGate; wait is then how long the server is
-// known to be out of reach. Each enter that returns nil must be followed by
+// would exceed the deadline, or ErrGate; wait is then how much longer the
+// server asked to be left alone. Each enter that returns nil must be followed by
 // one leave.
 func (g *gate) enter(ctx context.Context, p *pass) (probe bool, wait time.Duration, err error) {
 	g.mu.Lock()
@@ -155,14 +156,19 @@ func (g *gate) patience(ctx context.Context, p *pass, now time.Time) (d, wait ti
 	frozen, quiet := g.pause.frozen.read(now)-p.frozen, g.pause.quiet.read(now)-p.paused
 	left, quietLeft := p.left-(now.Sub(p.at)-frozen), p.quiet-quiet
 	ahead := time.Duration(0)
-	if g.state == gatePaused {
-		ahead = max(g.pause.until.Sub(now), 0)
-		if deadline, ok := ctx.Deadline(); ok && deadline.Before(g.pause.until) {
-			return 0, ahead, &deadlineError{ahead, context.DeadlineExceeded}
+	until := g.pause.until
+	if g.state == gateShut {
+		until = g.asked // the zero time unless the server said how long it is down
+	}
+	wait = max(g.asked.Sub(now), 0)
+	if g.state == gatePaused || g.state == gateShut {
+		ahead = max(until.Sub(now), 0)
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
+			return 0, wait, &deadlineError{ahead, context.DeadlineExceeded}
 		}
 	}
-	if left <= 0 || quietLeft <= 0 || quietLeft < ahead { // it would not outlast the pause
-		return 0, ahead, ErrGate
+	if left <= 0 || quietLeft <= 0 || g.state == gatePaused && quietLeft < ahead { // it would not outlast the pause
+		return 0, wait, ErrGate
 	}
 	return min(left, quietLeft), 0, nil
 }
@@ -234,6 +240,12 @@ func (g *gate) remove(place *list.Element) {
 func (g *gate) wakeHead() {
 	if head := g.queue.Front(); head != nil {
 		head.Value.(*pass).signal()
+	}
+}
+
+func (g *gate) wakeAll() {
+	for e := g.queue.Front(); e != nil; e = e.Next() {
+		e.Value.(*pass).signal()
 	}
 }
 

@@ -64,8 +64,12 @@ func (g *gate) failed(probe bool, now time.Time, hint time.Duration, f *Failure)
 		g.span = g.policy.ProbeMin
 		g.shut(now, hint)
 	default:
-		if at := now.Add(min(hint, g.maxPause)); g.state == gateShut && at.After(g.nextAt) {
-			g.nextAt = at
+		if at := now.Add(min(hint, g.maxPause)); g.state == gateShut && hint > 0 && at.After(g.asked) {
+			g.asked = at
+			if at.After(g.nextAt) {
+				g.nextAt = at
+			}
+			g.wakeAll() // those whose deadline comes first
 		}
 		return Event{}
 	}
@@ -82,7 +86,12 @@ func (g *gate) shut(now time.Time, hint time.Duration) {
 	wait := max(g.jitter(g.span), min(hint, g.maxPause))
 	g.span = min(2*g.span, g.policy.ProbeMax)
 	g.nextAt = now.Add(wait)
-	g.wakeHead()
+	if hint <= 0 {
+		g.wakeHead()
+		return
+	}
+	g.asked = now.Add(min(hint, g.maxPause))
+	g.wakeAll()
 }
 
 func (g *gate) answered(probe bool, now time.Time) Event {
@@ -106,7 +115,7 @@ func (g *gate) answered(probe bool, now time.Time) Event {
 		g.state, g.drainAt = gateDraining, now
 		g.nextAt = now.Add(g.interval(now))
 	}
-	g.span = 0
+	g.span, g.asked = 0, time.Time{}
 	g.probe = nil // a probe still out is an ordinary try from here on
 	g.wakeHead()
 	return event

@@ -45,14 +45,15 @@ func (g *gate) throttled(now time.Time, hint time.Duration, f *Failure) Event {
 	}
 	g.state, g.last, g.row = gatePaused, f, 0
 	g.pause.until = until
+	if f.Decision.HasHint {
+		g.asked = now.Add(min(f.Decision.Hint, g.maxPause))
+	}
 	g.pause.quiet.run(now)
 	g.pause.frozen.run(now)
 	// Clients that were told the same number do not come back as one.
 	g.nextAt = until.Add(g.jitter(min(hint/10, pauseJitter)))
 	// Calls whose deadline comes first need not wait to find that out.
-	for e := g.queue.Front(); e != nil; e = e.Next() {
-		e.Value.(*pass).signal()
-	}
+	g.wakeAll()
 	return Event{Kind: Paused, Wait: until.Sub(now), Waiting: g.queue.Len()}
 }
 

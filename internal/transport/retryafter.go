@@ -16,7 +16,8 @@ const maxHint = 24 * time.Hour
 // first of these that makes sense: the header retry-after-ms, the header
 // Retry-After as seconds or as a date, then fromBody in order, each the raw
 // JSON of a number or string of seconds (the caller gives error.retry_after
-// and retry_after_seconds).
+// and retry_after_seconds). Of a header that is there more than once the first
+// that makes sense counts.
 //
 // A date is measured against the answer's own Date header, so that a wrong
 // clock on either side does not matter, and against now without one. A date in
@@ -26,10 +27,12 @@ const maxHint = 24 * time.Hour
 // large that it can only be a point in time mistaken for a duration is no wait:
 // ok is false.
 func ServerWait(h http.Header, now time.Time, fromBody ...string) (wait time.Duration, ok bool) {
-	if d, ok := parseNumber(h.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return d, true
+	for _, v := range h["Retry-After-Ms"] {
+		if d, ok := parseNumber(v, time.Millisecond); ok {
+			return d, true
+		}
 	}
-	if v := h.Get("Retry-After"); v != "" {
+	for _, v := range h["Retry-After"] {
 		if d, ok := parseNumber(v, time.Second); ok {
 			return d, true
 		}

@@ -141,18 +141,15 @@ func (r *run) RoundTrip(redirected *http.Request) (*http.Response, error) {
 	}
 	timeout := r.c.policy.TryTimeout
 	if r.call.TryTimeout > 0 {
-		timeout = r.call.TryTimeout
+		timeout = min(timeout, r.call.TryTimeout)
 	}
 	ctx, cancel := r.c.sched.WithTimeout(r.ctx, timeout, ErrTryTimeout)
 	defer cancel()
 	r.tries++
 	out := r.outgoing(ctx, redirected)
 	began := r.began()
-	resp, err := r.c.base.RoundTrip(out)
+	resp, err := r.send(out)
 	if err == nil {
-		if resp.Body == nil { // a RoundTripper made for a test
-			resp.Body = http.NoBody
-		}
 		limit := r.c.policy.BodyLimit
 		if r.call.BodyLimit > 0 {
 			limit = r.call.BodyLimit
@@ -174,9 +171,33 @@ func (r *run) RoundTrip(redirected *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// errNoResponse is what a RoundTripper is that breaks its contract.
+var errNoResponse = errors.New("the RoundTripper returned neither an answer nor an error")
+
+// send holds a RoundTripper to its contract: an answer with a body or an error,
+// and not both.
+func (r *run) send(out *http.Request) (*http.Response, error) {
+	resp, err := r.c.base.RoundTrip(out)
+	switch {
+	case resp == nil && err == nil:
+		return nil, errNoResponse
+	case resp == nil:
+		return nil, err
+	case resp.Body == nil: // a RoundTripper made for a test
+		resp.Body = http.NoBody
+	}
+	if err != nil {
+		resp.Body.Close()
+	}
+	return resp, err
+}
+
 // judge turns what came back, or did not, into a decision.
 func (r *run) judge() Decision {
 	if r.answer == nil {
+		if err := r.ctx.Err(); err != nil { // whatever its cause says
+			return errorDecision(err)
+		}
 		return errorDecision(r.err)
 	}
 	d := r.call.Classify(r.answer)
