@@ -34,20 +34,15 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_has
 set lock_timeout = '5s' as $$
 declare
   met bigint;
-  wanted bigint;
   before bigint;
+  move memwrite_move;
 begin
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'on', true);
   end if;
   if cardinality(created) > 0 then
-    insert into identities (hash, task_id) select u.identity, u.id from unnest(created) u where u.identity is not null
-      order by u.identity on conflict (hash) do nothing;
-    get diagnostics met = row_count;
-    select count(u.identity) into wanted from unnest(created) u;
-    if met <> wanted then
-      perform memwrite_require(false);
-    end if;
+    -- One that is held ends the transaction.
+    insert into identities (hash, task_id) select u.identity, u.id from unnest(created) u where u.identity is not null order by u.identity;
     insert into tasks (id, workspace, kind, state, version, attempts, max_attempts, lease_owner, lease_token, due_at,
       committed, plan_hash, has_input, created_at, doc)
       select u.id, u.workspace, u.kind, u.state, u.version, u.attempts, u.max_attempts, u.lease_owner, u.lease_token, u.due_at,
@@ -73,7 +68,15 @@ begin
     insert into entries (id, workspace, unit, period, kind, amount, task_id, run, of_id, at)
       select u.id, u.workspace, u.unit, u.period, u.kind, u.amount, u.task_id, u.run, u.of_id, u.at from unnest(added) u;
   end if;
-  if cardinality(moves) > 0 then
+  if cardinality(moves) = 1 then
+    move := moves[1];
+    update balances b set opened = true, granted = b.granted + move.granted, available = b.available + move.available,
+      reserved = b.reserved + move.reserved, spent = b.spent + move.spent
+      where b.workspace = move.workspace and b.unit = move.unit and b.period = move.period;
+    if not found then
+      perform memwrite_require(false);
+    end if;
+  elsif cardinality(moves) > 1 then
     update balances b set opened = true, granted = b.granted + u.granted, available = b.available + u.available,
       reserved = b.reserved + u.reserved, spent = b.spent + u.spent
       from unnest(moves) u where b.workspace = u.workspace and b.unit = u.unit and b.period = u.period;
