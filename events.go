@@ -26,6 +26,14 @@ const (
 // Terminal tells whether the task does nothing more by itself.
 func (s EventStatus) Terminal() bool { return s == Succeeded || s == Failed }
 
+func (s EventStatus) known() bool {
+	switch s {
+	case Pending, Running, Retrying, Succeeded, Failed:
+		return true
+	}
+	return false
+}
+
 // FailureClass says why a task failed. Only the reference server sends it; the
 // live wire has none, and unknown values are kept.
 type FailureClass string
@@ -233,7 +241,7 @@ func (c *Client) Operation(ctx context.Context, id string) (*Operation, error) {
 
 func (s *service) operation(ctx context.Context, r request) (*Operation, error) {
 	o := new(Operation)
-	r.form = decoded(o, "the answer is not an operation", func() bool { return o.ID != "" && o.Status != "" })
+	r.form = decoded(o, "the answer is not the operation that was asked for", func() bool { return o.ID == r.identity && o.Status != "" })
 	if _, err := s.do(ctx, r); err != nil {
 		return nil, err
 	}

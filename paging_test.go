@@ -73,3 +73,36 @@ func TestATurnThatFindsNoTenantKeepsItsIdentity(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// Somebody else's object is no answer, whichever read it comes to.
+func TestAReadBelievesNoOtherObject(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		other, own string
+		read       func(c *memwrite.Client) error
+	}{
+		"Memory":    {`{"id":8,"text":"x"}`, `{"id":7,"text":"x"}`, func(c *memwrite.Client) error { _, err := c.Memory(t.Context(), "acme", 7); return err }},
+		"Record":    {`{"id":"b","memory":"x"}`, `{"id":"a","memory":"x"}`, func(c *memwrite.Client) error { _, err := c.Record(t.Context(), "a"); return err }},
+		"Event":     {`{"id":"b","status":"PENDING"}`, `{"id":"a","status":"PENDING"}`, func(c *memwrite.Client) error { _, err := c.Event(t.Context(), "a"); return err }},
+		"Operation": {`{"id":"b","status":"pending"}`, `{"id":"a","status":"pending"}`, func(c *memwrite.Client) error { _, err := c.Operation(t.Context(), "a"); return err }},
+		"Redrive":   {`{"id":"b","status":"pending"}`, `{"id":"a","status":"pending"}`, func(c *memwrite.Client) error { _, err := c.Redrive(t.Context(), "a"); return err }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := listen(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+				if n == 1 {
+					respond(w, 200, tc.other)
+					return
+				}
+				respond(w, 200, tc.own)
+			})
+			if err := tc.read(srv.client(t)); err != nil || len(srv.requests()) != 2 {
+				t.Errorf("%v after %d requests", err, len(srv.requests()))
+			}
+			wrong := listen(t, func(_ int, w http.ResponseWriter, _ *http.Request) { respond(w, 200, tc.other) })
+			if err := tc.read(wrong.client(t)); !errors.Is(err, memwrite.ErrUnknownOutcome) {
+				t.Error(err)
+			}
+		})
+	}
+}

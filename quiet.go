@@ -81,10 +81,13 @@ func (e *quietError) As(target any) bool   { return errors.As(e.err, target) }
 
 // quietEvent takes the key, and texts, out of a service's words about a task.
 func (s *service) quietEvent(ev *Event, texts ...string) {
-	if ev.Error == "" && ev.ErrorCode == "" {
+	if ev.Error == "" && ev.ErrorCode == "" && ev.Status.known() {
 		return
 	}
 	clean := s.scrubber(request{texts: texts})
+	if !ev.Status.known() {
+		ev.Status = EventStatus(clean.clean(string(ev.Status)))
+	}
 	ev.Error, ev.ErrorCode = clean.clean(ev.Error), clean.clean(ev.ErrorCode)
 }
 

@@ -25,7 +25,7 @@ func (c *Client) Memory(ctx context.Context, endUserID string, id int64) (*Memor
 	}
 	m := new(Memory)
 	r := request{op: op, http: h, safe: true}
-	r.form = decoded(m, "the answer is not a memory", func() bool { return m.ID != 0 })
+	r.form = decoded(m, "the answer is not the memory that was asked for", func() bool { return m.ID == id && id != 0 })
 	if _, err := svc.do(ctx, r); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (c *Client) Record(ctx context.Context, id string) (*Record, error) {
 	}
 	rec := new(Record)
 	r := request{op: op, identity: id, http: h, safe: true}
-	r.form = decoded(rec, "the answer is not a record", func() bool { return rec.ID != "" })
+	r.form = decoded(rec, "the answer is not the record that was asked for", func() bool { return rec.ID == id })
 	if _, err := svc.do(ctx, r); err != nil {
 		return nil, err
 	}

@@ -141,3 +141,26 @@ func (adding) ObserveCall(ctx context.Context, _ memwrite.Call, h http.Header) (
 	h.Set("Traceparent", "00-1-1-01")
 	return ctx, func(error) {}
 }
+
+// A state nobody knows is the service's own word, and so is an event's id: no
+// key stands in what is printed of them, and no line of its own.
+func TestAStateNobodyKnowsHoldsNoKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p printed
+		const id = "task_1\nlevel=ERROR"
+		c := bubbleClient(t, func(*http.Request) (int, http.Header, string) {
+			return 200, nil, `{"id":"task_1\nlevel=ERROR","status":"` + fmKey + `\nlevel=ERROR","results":[]}`
+		}, p.options()...)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		var seen memwrite.EventStatus
+		_, err := c.WaitForEvent(ctx, id, memwrite.OnChange(func(e memwrite.Event) { seen = e.Status }))
+		var e *memwrite.Error
+		if !asError(err, &e) || seen == "" || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q, state %q", err, seen)
+		}
+		p.error(err)
+		p.check(t, theSecrets())
+	})
+}

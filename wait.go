@@ -212,7 +212,7 @@ func (w *waiting) end() (*Event, error) {
 	return nil, &Error{
 		Op: w.op, Kind: KindEventFailed, Identity: first(w.receipt.Key, ev.ID), Code: clip(oneLine(ev.ErrorCode), 100), Event: ev,
 		Receipt: &Receipt{EventID: ev.ID, Status: ev.Status, Key: w.receipt.Key},
-		Message: "event " + ev.ID + " ended FAILED after " + itoa(ev.Attempts) +
+		Message: "event " + clip(oneLine(ev.ID), 200) + " ended FAILED after " + itoa(ev.Attempts) +
 			" attempts and no memory was committed; replaying its key runs nothing, Redrive does",
 	}
 }
@@ -221,7 +221,7 @@ func (w *waiting) stillPending(ctx context.Context) (*Event, error) {
 	return nil, &Error{
 		Op: w.op, Kind: KindStillPending, Identity: first(w.receipt.Key, w.receipt.EventID), Event: w.last,
 		Receipt: &Receipt{EventID: w.receipt.EventID, Status: w.status, Key: w.receipt.Key},
-		Message: "the wait for event " + w.receipt.EventID + " ended first; the last state seen is " + clip(oneLine(first(string(w.status), "none")), 100),
+		Message: "the wait for event " + clip(oneLine(w.receipt.EventID), 200) + " ended first; the last state seen is " + clip(oneLine(first(string(w.status), "none")), 100),
 		causes:  causesOf(ctx),
 	}
 }
