@@ -55,7 +55,7 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 		if err := x.post(a.Entries, t.ID, seq); err != nil {
 			return err
 		}
-		if err := x.insertRecords(records, seq); err != nil {
+		if err := x.insertRecords(records, seq, nil); err != nil {
 			return err
 		}
 		for i := range a.Transitions {
@@ -77,12 +77,8 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 
 // next is the row a new task gets.
 func (x *tx) next() (int64, error) {
-	if x.seq == 0 {
-		if err := x.query(`SELECT coalesce(max(seq), 0) FROM task`, nil, &x.seq); err != nil {
-			return 0, err
-		}
-	}
-	return x.seq + 1, nil
+	err := x.lastOf(&x.last.task, `SELECT coalesce(max(seq), 0) FROM task`)
+	return x.last.task + 1, err
 }
 
 // hold gives the identity to the task in a row, unless another one holds it
@@ -92,7 +88,7 @@ func (x *tx) hold(t *protocol.Task, seq int64, at time.Time) (*protocol.Task, er
 	if t.Identity.Window > 0 {
 		expires = nanos(t.CreatedAt.Add(t.Identity.Window))
 	}
-	n, err := x.exec(`INSERT INTO identity (hash, task, expires) VALUES (?, ?, ?)
+	n, err := x.execAside(`INSERT INTO identity (hash, task, expires) VALUES (?, ?, ?)
 		ON CONFLICT (hash) DO UPDATE SET task = excluded.task, expires = excluded.expires WHERE identity.expires <= ?`,
 		t.Identity.Hash[:], seq, expires, nanos(at))
 	if err != nil || n > 0 {
@@ -111,19 +107,30 @@ func (x *tx) hold(t *protocol.Task, seq int64, at time.Time) (*protocol.Task, er
 }
 
 func (x *tx) insertTask(t *protocol.Task, seq int64, raw string) error {
-	_, err := x.exec(`INSERT INTO task (seq, id, workspace, kind, state, version, token, due, created, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		seq, t.ID, t.Workspace, string(t.Kind), string(t.State), t.Version, t.Lease.Token, due(t), nanos(t.CreatedAt), raw)
+	if x.pending.first == 0 {
+		x.pending.first = seq
+	}
+	err := x.add(&x.pending.task, seq, t.ID, t.Workspace, string(t.Kind), string(t.State), t.Version, t.Lease.Token, due(t), nanos(t.CreatedAt), raw)
 	if err == nil {
-		x.seq = seq
+		x.last.task = seq
 	}
 	return err
 }
 
 func (x *tx) insertTransition(tr *protocol.Transition, task int64) error {
-	_, err := x.exec(`INSERT INTO transition (workspace, task, number, id, run, attempt, was, state, class, code, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		tr.Workspace, task, tr.Number, tr.ID, tr.Run, tr.Attempt, string(tr.From), string(tr.To), string(tr.Class), tr.Code, stamp(tr.At))
-	return err
+	if err := x.lastOf(&x.last.position, `SELECT coalesce(max(n), 0) FROM (SELECT (SELECT max(position) FROM transition WHERE workspace = w.id) n FROM workspace w)`); err != nil {
+		return err
+	}
+	x.last.position++
+	return x.add(&x.pending.transition, tr.Workspace, x.last.position, task, tr.Number, tr.ID, tr.Run, tr.Attempt, string(tr.From), string(tr.To), string(tr.Class), tr.Code, stamp(tr.At))
+}
+
+// lastOf reads a number that was given last, unless it is known.
+func (x *tx) lastOf(n *int64, q string) error {
+	if *n > 0 {
+		return nil
+	}
+	return x.query(q, nil, n)
 }
 
 // due is when somebody has to look at the task, or NULL.

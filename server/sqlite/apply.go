@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
@@ -59,7 +60,12 @@ func (x *tx) apply(p step) (protocol.Task, error) {
 	if err := protocol.CheckStep(&old.task, &t); err != nil {
 		return protocol.Task{}, err
 	}
-	n, err := x.exec(`UPDATE task SET state = ?, version = ?, token = ?, due = ?, doc = ? WHERE seq = ? AND version = ? AND state = ? AND token = ?`,
+	if x.pending.first > 0 && old.seq >= x.pending.first {
+		if err := x.insertPending(); err != nil {
+			return protocol.Task{}, err
+		}
+	}
+	n, err := x.execAside(`UPDATE task SET state = ?, version = ?, token = ?, due = ?, doc = ? WHERE seq = ? AND version = ? AND state = ? AND token = ?`,
 		string(t.State), t.Version, t.Lease.Token, due(&t), p.raw, old.seq, old.task.Version, string(old.task.State), old.task.Lease.Token)
 	if err != nil {
 		return protocol.Task{}, err
@@ -71,7 +77,21 @@ func (x *tx) apply(p step) (protocol.Task, error) {
 	if err := x.post(p.w.Entries, t.ID, old.seq); err != nil {
 		return protocol.Task{}, err
 	}
-	if err := x.insertRecords(p.records, old.seq); err != nil {
+	// What this very set adds is projected as it is added, unless something of it
+	// takes its place.
+	var fresh []string
+	var projected func(*protocol.Record) bool
+	if p.w.Projected && t.Plan != nil && len(p.w.Superseded) == 0 {
+		projected = func(r *protocol.Record) bool {
+			ours := !r.Forgotten && r.Workspace == t.Workspace &&
+				slices.ContainsFunc(t.Plan.Mutations, func(m protocol.Mutation) bool { return m.RecordID == r.ID })
+			if ours {
+				fresh = append(fresh, r.ID)
+			}
+			return ours
+		}
+	}
+	if err := x.insertRecords(p.records, old.seq, projected); err != nil {
 		return protocol.Task{}, err
 	}
 	for _, s := range p.w.Superseded {
@@ -81,6 +101,9 @@ func (x *tx) apply(p step) (protocol.Task, error) {
 	}
 	if p.w.Projected && t.Plan != nil {
 		for _, m := range t.Plan.Mutations {
+			if slices.Contains(fresh, m.RecordID) {
+				continue
+			}
 			if _, err := x.exec(`UPDATE record SET projected = 1 WHERE workspace = ? AND id = ? AND NOT forgotten`, t.Workspace, m.RecordID); err != nil {
 				return protocol.Task{}, err
 			}

@@ -143,6 +143,7 @@ func (s *Store) together(ws []*write, careful bool) bool {
 		return s.abandon(ws, err)
 	}
 	var err error
+	last := x.last
 	for _, w := range ws {
 		x.touched = x.touched[:0]
 		w.err = x.one(w.do)
@@ -171,6 +172,7 @@ func (s *Store) together(ws []*write, careful bool) bool {
 	if err := x.plain("ROLLBACK"); err != nil {
 		return s.abandon(ws, err)
 	}
+	x.last = last
 	return false
 }
 

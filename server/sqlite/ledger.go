@@ -113,21 +113,36 @@ func (x *tx) insertEntry(e *protocol.Entry, known string, seq int64) error {
 		}
 		task = seq
 		if e.Kind != protocol.Reserve {
-			var reservation, amount int64
-			var id string
-			err := x.query(`SELECT seq, id, amount FROM entry WHERE task = ? AND run = ? AND kind = 'reserve'`, []any{seq, e.Run}, &reservation, &id, &amount)
-			if err == nil && (id != e.Of || amount != e.Amount) {
+			held, err := x.reservation(seq, e.Run)
+			if err == nil && (held.id != e.Of || held.amount != e.Amount) {
 				err = protocol.ErrNotFound
 			}
 			if err != nil {
 				return noReservation(e, err)
 			}
-			ends = reservation
+			ends = held.seq
 		}
 	}
-	_, err := x.exec(`INSERT INTO entry (id, workspace, unit, period, kind, amount, task, run, ends, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.Account.Workspace, string(e.Account.Unit), e.Account.Period, string(e.Kind), e.Amount, task, e.Run, ends, stamp(e.At))
-	return err
+	if err := x.lastOf(&x.last.entry, `SELECT coalesce(max(n), 0) FROM (SELECT (SELECT max(seq) FROM entry WHERE workspace = w.id) n FROM workspace w)`); err != nil {
+		return err
+	}
+	x.last.entry++
+	if e.Kind == protocol.Reserve {
+		x.reserved[seq] = reservation{x.last.entry, e.ID, e.Run, e.Amount}
+		x.touched = append(x.touched, func() { delete(x.reserved, seq) })
+	}
+	return x.add(&x.pending.entry, e.Account.Workspace, x.last.entry, e.ID, string(e.Account.Unit), e.Account.Period, string(e.Kind), e.Amount, task, e.Run, ends, stamp(e.At))
+}
+
+// reservation finds what a run of a task has reserved: mostly a moment ago.
+func (x *tx) reservation(task int64, run int) (reservation, error) {
+	if r, ok := x.reserved[task]; ok && r.run == run {
+		delete(x.reserved, task) // it is ended now
+		return r, nil
+	}
+	r := reservation{run: run}
+	err := x.query(`SELECT seq, id, amount FROM entry WHERE task = ? AND run = ? AND kind = 'reserve'`, []any{task, run}, &r.seq, &r.id, &r.amount)
+	return r, err
 }
 
 func noReservation(e *protocol.Entry, err error) error {

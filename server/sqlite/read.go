@@ -28,11 +28,15 @@ func (s *Store) statement(ctx context.Context, q string) (*sql.Stmt, error) {
 
 // one reads a row; protocol.ErrNotFound when there is none.
 func (s *Store) one(ctx context.Context, q string, args []any, dest ...any) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	st, err := s.statement(ctx, q)
 	if err != nil {
 		return err
 	}
-	err = st.QueryRowContext(ctx, args...).Scan(dest...)
+	// One row is read sooner than a goroutine is told to stop that.
+	err = st.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return protocol.ErrNotFound
 	}
@@ -162,11 +166,20 @@ func (s *Store) Transitions(ctx context.Context, workspace string, after int64, 
 }
 
 func (s *Store) Workspace(ctx context.Context, id string) (protocol.Workspace, error) {
+	w, epoch, ok := s.workspaces.get(id)
+	if ok {
+		return w, nil
+	}
 	var raw []byte
-	if err := s.one(ctx, `SELECT doc FROM workspace WHERE id = ?`, []any{id}, &raw); err != nil {
+	err := s.one(ctx, `SELECT doc FROM workspace WHERE id = ?`, []any{id}, &raw)
+	if err == nil {
+		w, err = doc.Workspace(raw)
+	}
+	if err != nil {
 		return protocol.Workspace{}, err
 	}
-	return doc.Workspace(raw)
+	s.workspaces.put(w, epoch)
+	return w, nil
 }
 
 func (s *Store) Balance(ctx context.Context, a protocol.Account) (protocol.Balance, error) {
@@ -180,7 +193,7 @@ func (s *Store) Balance(ctx context.Context, a protocol.Account) (protocol.Balan
 }
 
 const entryColumns = `SELECT e.id, e.workspace, e.unit, e.period, e.kind, e.amount, coalesce(t.id, ''), e.run, coalesce(o.id, ''), e.at
-	FROM entry e LEFT JOIN task t ON t.seq = e.task LEFT JOIN entry o ON o.seq = e.ends `
+	FROM entry e LEFT JOIN task t ON t.seq = e.task LEFT JOIN entry o ON o.workspace = e.workspace AND o.seq = e.ends `
 
 func entryOf(r scanner) (e protocol.Entry, err error) {
 	var unit, kind, at string

@@ -73,7 +73,10 @@ func (s *Store) Records(ctx context.Context, q protocol.RecordQuery) ([]protocol
 }
 
 func (s *Store) Similar(ctx context.Context, workspace string, w protocol.Wire, sc protocol.Scope, typ, key string, now time.Time) ([]protocol.Record, error) {
-	return list(ctx, s, `SELECT doc, projected FROM record WHERE topic = ? AND (expires IS NULL OR expires > ?) ORDER BY created, seq`,
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return list(context.WithoutCancel(ctx), s, `SELECT doc, projected FROM record WHERE topic = ? AND (expires IS NULL OR expires > ?) ORDER BY created, seq`,
 		[]any{topic(workspace, w, sc, typ, key), nanos(now)}, recordOf)
 }
 

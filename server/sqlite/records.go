@@ -30,16 +30,16 @@ func rowsOf(rs []protocol.Record) ([]row, error) {
 	return out, nil
 }
 
-func (x *tx) insertRecords(rs []row, task int64) error {
+// insertRecords adds rows, as search knows them already where projected says so.
+func (x *tx) insertRecords(rs []row, task int64, projected func(*protocol.Record) bool) error {
 	for _, row := range rs {
 		r := row.r
 		var number any
 		if r.Number != 0 {
 			number = r.Number
 		}
-		if _, err := x.exec(`INSERT INTO record (id, number, workspace, wire, task, created, expires, projected, forgotten,
-			tenant, project, end_user, user_id, agent_id, run_id, topic, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			r.ID, number, r.Workspace, string(r.Wire), task, nanos(r.CreatedAt), expires(r), r.Projected, r.Forgotten,
+		if err := x.add(&x.pending.record, r.ID, number, r.Workspace, string(r.Wire), task, nanos(r.CreatedAt), expires(r),
+			r.Projected || (projected != nil && projected(r)), r.Forgotten,
 			r.Scope.Tenant, r.Scope.Project, r.Scope.EndUser, r.Scope.UserID, r.Scope.AgentID, r.Scope.RunID, topicOf(r), row.raw); err != nil {
 			return err
 		}

@@ -36,8 +36,9 @@ type Store struct {
 	tx      tx // the writer's; held by whoever leads a group
 	numbers numbers
 
-	mu       sync.Mutex
-	prepared map[string]*sql.Stmt // of the readers
+	workspaces workspaces
+	mu         sync.Mutex
+	prepared   map[string]*sql.Stmt // of the readers
 }
 
 var _ protocol.Store = (*Store)(nil)
@@ -97,13 +98,13 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if _, err := sqlite.Fdatasync(true); err != nil && !errors.Is(err, sqlite.ErrFdatasyncUnavailable) {
 		return nil, err
 	}
-	writer := dsn(path, o.VFS,
-		"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "secure_delete(ON)",
-		"temp_store(MEMORY)", "cache_size(-2048)", "wal_autocheckpoint(10000)")
-	if err := prepareFile(ctx, writer, o); err != nil {
+	// A migration makes tables anew that others name: it runs without foreign keys.
+	pragmas := []string{"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)", "secure_delete(ON)",
+		"temp_store(MEMORY)", "cache_size(-16384)", "wal_autocheckpoint(10000)"}
+	if err := prepareFile(ctx, dsn(path, o.VFS, pragmas...), o); err != nil {
 		return nil, err
 	}
-	connector, err := sqlite.NewConnector(writer)
+	connector, err := sqlite.NewConnector(dsn(path, o.VFS, append(pragmas, "foreign_keys(ON)")...))
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +219,8 @@ func (s *Store) PutWorkspace(ctx context.Context, w protocol.Workspace) error {
 	if err != nil {
 		return err
 	}
+	s.workspaces.forget()
+	defer s.workspaces.forget() // what was read meanwhile too
 	return s.write(ctx, func(x *tx) error {
 		_, err := x.exec(`INSERT INTO workspace (id, doc) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`, w.ID, string(raw))
 		return err

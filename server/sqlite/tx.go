@@ -25,8 +25,21 @@ type tx struct {
 	balances map[protocol.Account]protocol.Balance
 	moved    map[protocol.Account]bool // balances that are not written yet
 	grants   map[string]bool           // ids of grants that are there
-	seq      int64                     // of the last task; 0: not known
-	touched  []func()                  // by the write that is going on; each forgets one thing
+	reserved map[int64]reservation     // what a task's run holds, by the task's row
+	last     lasts
+	pending  pending
+	touched  []func() // by the write that is going on; each forgets one thing
+}
+
+// lasts are the numbers that were given last; 0: not known.
+type lasts struct{ task, position, entry int64 }
+
+// reservation is an entry that is not ended.
+type reservation struct {
+	seq    int64
+	id     string
+	run    int
+	amount int64
 }
 
 // known is a task with its row.
@@ -37,7 +50,8 @@ type known struct {
 
 func newTx(conn driver.Conn) tx {
 	return tx{conn: conn, prepared: map[string]driver.Stmt{}, tasks: map[string]known{},
-		balances: map[protocol.Account]protocol.Balance{}, moved: map[protocol.Account]bool{}, grants: map[string]bool{}}
+		balances: map[protocol.Account]protocol.Balance{}, moved: map[protocol.Account]bool{}, grants: map[string]bool{},
+		reserved: map[int64]reservation{}, pending: newPending()}
 }
 
 // close ends the writer's connection.
@@ -77,8 +91,12 @@ func (x *tx) move(b protocol.Balance) {
 	x.touched = append(x.touched, func() { delete(x.balances, b.Account); delete(x.moved, b.Account) })
 }
 
-// flush writes each account that was moved once, however many writes moved it.
+// flush inserts the rows that wait, and writes each account that was moved once,
+// however many writes moved it.
 func (x *tx) flush() error {
+	if err := x.insertPending(); err != nil {
+		return err
+	}
 	for a := range x.moved {
 		b := x.balances[a]
 		if _, err := x.exec(`INSERT INTO balance (workspace, unit, period, granted, available, reserved, spent) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -93,6 +111,9 @@ func (x *tx) flush() error {
 		clear(x.balances)
 		clear(x.grants)
 	}
+	if len(x.reserved) >= maxRemembered {
+		clear(x.reserved)
+	}
 	return nil
 }
 
@@ -103,7 +124,6 @@ func (x *tx) undo(since int) {
 	}
 	x.touched = x.touched[:since]
 	clear(x.grants)
-	x.seq = 0
 }
 
 // forget drops everything: the transaction is given up.
@@ -112,7 +132,9 @@ func (x *tx) forget() {
 	clear(x.balances)
 	clear(x.moved)
 	clear(x.grants)
-	x.touched, x.seq = x.touched[:0], 0
+	clear(x.reserved)
+	x.pending.drop()
+	x.touched, x.last = x.touched[:0], lasts{}
 }
 
 // errRedo: a write was refused after it had written something, and nothing can
@@ -121,7 +143,7 @@ var errRedo = errors.New("sqlite: the group has to be written with savepoints")
 
 // one runs a write, or a part of one, that may be refused without the others.
 func (x *tx) one(f func(*tx) error) error {
-	before := len(x.touched)
+	before, last := len(x.touched), x.last
 	if !x.careful {
 		x.wrote = false
 		err := f(x)
@@ -140,6 +162,7 @@ func (x *tx) one(f func(*tx) error) error {
 	}
 	if err != nil {
 		x.undo(before)
+		x.last = last
 		if errors.Is(err, protocol.ErrUnavailable) {
 			return err
 		}
@@ -171,7 +194,11 @@ func (x *tx) statement(q string) (driver.Stmt, error) {
 // values are arguments as the driver takes them; they are good until the next
 // call.
 func (x *tx) values(args []any) []driver.NamedValue {
-	x.args = x.args[:0]
+	x.args = appendValues(x.args[:0], args)
+	return x.args
+}
+
+func appendValues(to []driver.NamedValue, args []any) []driver.NamedValue {
 	for i, a := range args {
 		switch v := a.(type) {
 		case int:
@@ -180,9 +207,9 @@ func (x *tx) values(args []any) []driver.NamedValue {
 		default:
 			panic(fmt.Sprintf("sqlite: an argument of type %T", a))
 		}
-		x.args = append(x.args, driver.NamedValue{Ordinal: i + 1, Value: a})
+		to = append(to, driver.NamedValue{Ordinal: i + 1, Value: a})
 	}
-	return x.args
+	return to
 }
 
 func (x *tx) plain(q string) error {
@@ -195,6 +222,14 @@ func (x *tx) plain(q string) error {
 
 // exec gives how many rows were changed.
 func (x *tx) exec(q string, args ...any) (int64, error) {
+	if err := x.insertPending(); err != nil {
+		return 0, err
+	}
+	return x.execAside(q, args...)
+}
+
+// execAside is exec for what has nothing to do with the rows that wait.
+func (x *tx) execAside(q string, args ...any) (int64, error) {
 	st, err := x.statement(q)
 	if err != nil {
 		return 0, failed(err)
@@ -232,6 +267,9 @@ func (x *tx) query(q string, args []any, dest ...any) error {
 
 // rows calls each for every row.
 func (x *tx) rows(q string, args []any, each func([]driver.Value) error) (err error) {
+	if err := x.insertPending(); err != nil {
+		return err
+	}
 	st, err := x.statement(q)
 	if err != nil {
 		return failed(err)
