@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -158,6 +159,45 @@ func TestAJournalCatchesFailuresAfterTheReceipt(t *testing.T) {
 		}
 		srv.StoredOnce(t, "note-1")
 		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Writes that ended while nobody looked end while the journal is being opened.
+func TestAJournalIsOpenedWhileItsWritesEnd(t *testing.T) {
+	t.Parallel()
+	const writes = 100
+	synctest.Test(t, func(t *testing.T) {
+		srv := mockserver.Run(t, mockserver.InProcess())
+		client := srv.Client(t)
+		path := filepath.Join(t.TempDir(), "accepted.jsonl")
+		open := func() *worker.Journal {
+			keep := func(context.Context, worker.DeadLetter) error { return nil }
+			journal, err := worker.OpenJournal(client, path, keep, worker.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return journal
+		}
+		journal := open()
+		w := newWorker(t, client, worker.Config{Watcher: journal})
+		frozen := srv.Arm(mockserver.Fault{Kind: mockserver.FreezeRunner, Times: -1})
+		for i := range writes {
+			want(t, w.Handle(t.Context(), inferred(strconv.Itoa(i), "acme", fact(i))), memwrite.Ack)
+		}
+		if err := journal.Close(); err != nil || journal.Pending() == 0 {
+			t.Fatalf("%d pending, %v", journal.Pending(), err)
+		}
+		frozen.Disarm()
+		time.Sleep(time.Hour)
+
+		journal = open()
+		time.Sleep(time.Hour)
+		if n := journal.Pending(); n != 0 {
+			t.Errorf("%d of %d are pending", n, writes)
+		}
+		if err := journal.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -63,6 +63,8 @@ func OpenJournal(client *memwrite.Client, path string, dead func(context.Context
 	if j.file, err = rewrite(path, old); err != nil {
 		return nil, err
 	}
+	j.mu.Lock() // the first may have ended before the last is begun
+	defer j.mu.Unlock()
 	for _, a := range old {
 		j.pending[a.Receipt.EventID] = true
 		j.wait(a)
