@@ -71,7 +71,7 @@ func (s *Store) applyOnce(ctx context.Context, t *tx, ws []protocol.WriteSet, ou
 	wrote := false
 	for i := range ws {
 		out[i] = result[protocol.Task]{}
-		out[i].out, out[i].err = st.apply(ws[i])
+		out[i].out, out[i].err = st.apply(&ws[i])
 		wrote = wrote || out[i].err == nil
 	}
 	if !wrote {
@@ -104,7 +104,7 @@ func (st *steps) lock(rows pgx.Rows) error {
 }
 
 // apply does to a row what the protocol decided, or leaves everything as it is.
-func (st *steps) apply(w protocol.WriteSet) (protocol.Task, error) {
+func (st *steps) apply(w *protocol.WriteSet) (protocol.Task, error) {
 	r := st.rows[w.Task.ID]
 	if r == nil {
 		return protocol.Task{}, protocol.ErrNotFound

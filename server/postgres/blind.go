@@ -74,30 +74,30 @@ func (s *Store) applyBlind(ctx context.Context, ws []protocol.WriteSet, out []re
 		return false
 	}
 	var sets [][]protocol.Entry
-	st := &steps{rows: map[string]*row{}, records: map[string]protocol.Record{}, blind: true}
+	st := &steps{rows: make(map[string]*row, len(ws)), records: map[string]protocol.Record{}, blind: true}
+	rows := make([]row, len(ws))
 	for i := range ws {
 		w := &ws[i]
-		was, known := s.rows.get(w.Task.ID)
-		if !known || len(w.Superseded) > 0 || !w.If.Holds(&was) || st.rows[was.ID] != nil {
+		r := &rows[i]
+		if !s.rows.get(w.Task.ID, &r.was) || len(w.Superseded) > 0 || !w.If.Holds(&r.was) || st.rows[r.was.ID] != nil {
 			return false
 		}
-		st.rows[was.ID] = &row{was: was, is: was}
+		r.is = r.was
+		st.rows[r.was.ID] = r
 		sets = append(sets, w.Entries)
 	}
 	st.c = &changes{books: newFiction(sets...)}
 	for i := range ws {
 		for _, e := range ws[i].Entries {
-			was := st.rows[ws[i].Task.ID].was
+			was := &rows[i].was
 			if (e.Kind != protocol.Settle && e.Kind != protocol.Release) || e.Of != was.Reservation || e.Amount != was.Amount || e.Account != was.Account {
 				return false
 			}
 			st.c.books.open[e.Of] = e.Amount // it ends once: there is a unique index
 		}
 	}
-	got := make([]protocol.Task, len(ws))
 	for i := range ws {
-		var err error
-		if got[i], err = st.apply(ws[i]); err != nil {
+		if _, err := st.apply(&ws[i]); err != nil {
 			return false
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Store) applyBlind(ctx context.Context, ws []protocol.WriteSet, out []re
 		return false
 	}
 	for i := range ws {
-		out[i].out = got[i]
+		out[i].out = rows[i].is
 	}
 	return true
 }
@@ -141,16 +141,20 @@ func (h *hope) learn(err error) {
 // kept are tasks that run here, as they were last written.
 type kept struct {
 	mu    sync.Mutex
-	tasks map[string]protocol.Task
+	tasks map[string]*protocol.Task
 }
 
 const mostKept = 10_000
 
-func (k *kept) get(id string) (protocol.Task, bool) {
+// get copies a task that is known.
+func (k *kept) get(id string, to *protocol.Task) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	t, ok := k.tasks[id]
-	return t, ok
+	t := k.tasks[id]
+	if t != nil {
+		*to = *t
+	}
+	return t != nil
 }
 
 // keep remembers a task while it runs.
@@ -160,10 +164,14 @@ func (k *kept) keep(t *protocol.Task) {
 	switch {
 	case t.State != protocol.Running:
 		delete(k.tasks, t.ID)
-	case k.tasks == nil || len(k.tasks) >= mostKept:
-		k.tasks = map[string]protocol.Task{t.ID: *t}
+	case k.tasks[t.ID] != nil:
+		*k.tasks[t.ID] = *t
 	default:
-		k.tasks[t.ID] = *t
+		if k.tasks == nil || len(k.tasks) >= mostKept {
+			k.tasks = map[string]*protocol.Task{}
+		}
+		is := *t
+		k.tasks[t.ID] = &is
 	}
 }
 

@@ -86,17 +86,15 @@ func (c *changes) args() ([]any, error) {
 func (c *changes) tasks() ([]byte, error) {
 	rows := newRows(len(c.created), 16, 1500)
 	for _, t := range c.created {
-		body, err := written(doc.OfTask(t))
-		if err != nil {
-			return nil, err
-		}
 		rows.begin()
 		rows.text(t.ID)
 		rows.text(t.Workspace)
 		rows.text(string(t.Kind))
 		standing(rows, t)
 		rows.bigint(nanos(t.CreatedAt))
-		rows.bytea(body)
+		if err := rows.document(func(b []byte) ([]byte, error) { return doc.AppendTask(b, t) }); err != nil {
+			return nil, err
+		}
 		if h := t.Identity.Hash; c.claims && !h.IsZero() {
 			rows.bytea(h[:])
 		} else {
@@ -110,14 +108,12 @@ func (c *changes) steps() ([]byte, error) {
 	rows := newRows(len(c.updated), 15, 1500)
 	for i := range c.updated {
 		u := &c.updated[i]
-		body, err := written(doc.OfTask(u.task))
-		if err != nil {
-			return nil, err
-		}
 		rows.begin()
 		rows.text(u.task.ID)
 		standing(rows, u.task)
-		rows.bytea(body)
+		if err := rows.document(func(b []byte) ([]byte, error) { return doc.AppendTask(b, u.task) }); err != nil {
+			return nil, err
+		}
 		rows.text(string(u.old.State))
 		rows.text(u.old.Token)
 		rows.bigint(u.old.Version)

@@ -102,6 +102,9 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 					}
 					if w, ok := decide(task); ok {
 						st.rows[task.ID] = &row{was: task, is: task}
+						if chosen == nil {
+							chosen = make([]protocol.WriteSet, 0, min(want, size))
+						}
 						chosen = append(chosen, w)
 					}
 					return nil
@@ -114,8 +117,9 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 		if err := s.lockWhat(ctx, t, st.c.books, chosen); err != nil {
 			return err
 		}
-		for _, w := range chosen {
-			task, err := st.apply(w)
+		*out = slices.Grow(*out, len(chosen))
+		for i := range chosen {
+			task, err := st.apply(&chosen[i])
 			if err != nil {
 				*failed = append(*failed, err)
 				continue

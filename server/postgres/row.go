@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/server/internal/doc"
@@ -50,7 +51,7 @@ const taskColumns = `t.id, t.version, t.doc`
 func scanTask(row pgx.CollectableRow, before ...any) (protocol.Task, error) {
 	var id string
 	var version int64
-	var body []byte
+	var body pgtype.DriverBytes // of the connection: what is read of it is copied
 	if err := row.Scan(append(before, &id, &version, &body)...); err != nil {
 		return protocol.Task{}, err
 	}

@@ -77,6 +77,19 @@ func (r *rows) bytea(b []byte) {
 	r.b = append(r.b, b...)
 }
 
+// document is a bytea that is written where it goes.
+func (r *rows) document(write func([]byte) ([]byte, error)) error {
+	r.field(oidBytea, 0)
+	from := len(r.b)
+	b, err := written(write(r.b))
+	if err != nil {
+		return err
+	}
+	r.b = b
+	binary.BigEndian.PutUint32(r.b[from-4:], uint32(len(r.b)-from))
+	return nil
+}
+
 func (r *rows) bigint(n int64) {
 	r.field(oidBigint, 8)
 	r.b = binary.BigEndian.AppendUint64(r.b, uint64(n))
@@ -146,6 +159,10 @@ func (c rowCodec) Encode(value any, buf []byte) ([]byte, error) {
 	b := value.([]byte)
 	if b == nil {
 		return nil, nil
+	}
+	if len(buf) == 0 { // then they need no copy, and they are most of what is sent
+		binary.BigEndian.PutUint32(b[8:], c.element)
+		return b, nil
 	}
 	start := len(buf)
 	buf = append(buf, b...)

@@ -80,41 +80,14 @@ func (b *Bench) Prepare(ctx context.Context, n int) error {
 // runners, each finished by its own runner.
 func (b *Bench) Works(ctx context.Context, runners, n int) error {
 	now := b.base.Add(2 * time.Hour)
-	free := make(chan struct{}, runners)
-	for range runners {
-		free <- struct{}{}
-	}
+	free, tasks := make(chan struct{}, runners), make(chan protocol.Task, runners)
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
-	for done := 0; done < n; {
-		<-free
-		slots := 1
-		for slots < min((runners+1)/2, n-done) { // so that claims and finishes overlap
-			select {
-			case <-free:
-				slots++
-				continue
-			default:
-			}
-			break
-		}
-		ts, err := b.store.Claim(ctx, now, slots, func(t protocol.Task) (protocol.WriteSet, bool) {
-			ws, _, write := protocol.Claim(t, "bench", "work", time.Hour, now)
-			return ws, write
-		})
-		if err != nil {
-			return err
-		}
-		if len(ts) == 0 {
-			return errors.New("nothing is left to work")
-		}
-		for range slots - len(ts) {
-			free <- struct{}{}
-		}
-		done += len(ts)
-		for _, t := range ts {
-			group.Go(func() {
+	for range runners {
+		free <- struct{}{}
+		group.Go(func() {
+			for t := range tasks {
 				ws, err := protocol.Finish(t, now)
 				if err == nil {
 					_, err = b.store.Apply(ctx, ws)
@@ -125,11 +98,49 @@ func (b *Bench) Works(ctx context.Context, runners, n int) error {
 					mu.Unlock()
 				}
 				free <- struct{}{}
-			})
-		}
+			}
+		})
 	}
+	err := b.handOut(ctx, now, n, free, tasks)
+	close(tasks)
 	group.Wait()
-	return failed
+	return errors.Join(err, failed)
+}
+
+// handOut claims n tasks for runners that are free.
+func (b *Bench) handOut(ctx context.Context, now time.Time, n int, free <-chan struct{}, tasks chan<- protocol.Task) error {
+	runners, idle := cap(free), 0
+	for done := 0; done < n; {
+		if idle == 0 {
+			<-free
+			idle++
+		}
+		for idle < min((runners+1)/2, n-done) { // so that claims and finishes overlap
+			select {
+			case <-free:
+				idle++
+				continue
+			default:
+			}
+			break
+		}
+		ts, err := b.store.Claim(ctx, now, min(idle, n-done), func(t protocol.Task) (protocol.WriteSet, bool) {
+			ws, _, write := protocol.Claim(t, "bench", "work", time.Hour, now)
+			return ws, write
+		})
+		if err != nil {
+			return err
+		}
+		if len(ts) == 0 {
+			return errors.New("nothing is left to work")
+		}
+		for _, t := range ts {
+			tasks <- t
+		}
+		done += len(ts)
+		idle -= len(ts)
+	}
+	return nil
 }
 
 // CountWorked fails unless n tasks ended, each settled, with its transition and

@@ -8,8 +8,11 @@ import (
 )
 
 // OfTask writes a task down, all but its version.
-func OfTask(t *protocol.Task) ([]byte, error) {
-	w := newWriter()
+func OfTask(t *protocol.Task) ([]byte, error) { return AppendTask(make([]byte, 0, usual), t) }
+
+// AppendTask appends what OfTask gives to b.
+func AppendTask(b []byte, t *protocol.Task) ([]byte, error) {
+	w := &writer{b: append(b, '{')}
 	w.must("id", t.ID)
 	w.must("workspace", t.Workspace)
 	w.must("kind", string(t.Kind))

@@ -16,8 +16,11 @@ type writer struct {
 	err error
 }
 
+// usual is room for a usual document, in bytes.
+const usual = 1024
+
 // newWriter begins an object with room for a usual document.
-func newWriter() *writer { return &writer{b: append(make([]byte, 0, 1024), '{')} }
+func newWriter() *writer { return &writer{b: append(make([]byte, 0, usual), '{')} }
 
 func (w *writer) end() ([]byte, error) {
 	w.b = append(w.b, '}')
