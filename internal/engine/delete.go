@@ -16,7 +16,7 @@ import (
 // Errors: ErrConflict (the key belongs to another command), ErrNotFound (no
 // such workspace), ErrClosed, those of targets, or the store's.
 func (e *Engine) Delete(ctx context.Context, workspace string, c protocol.Command, targets func(context.Context) ([]protocol.Record, error)) (Submitted, error) {
-	p := protocol.Proposal{Workspace: protocol.Workspace{ID: workspace}, Command: &c, TaskID: e.random("task_", 16), MaxAttempts: e.limits.MaxAttempts}
+	p := protocol.Proposal{Workspace: protocol.Workspace{ID: workspace}, Command: &c, TaskID: e.taskID(), MaxAttempts: e.limits.MaxAttempts}
 	for {
 		switch {
 		case e.ctx.Err() != nil:

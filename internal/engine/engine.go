@@ -184,11 +184,25 @@ func (e *Engine) settle() {
 
 // random is a name of so many random bytes, at most 16, in hex behind a prefix.
 func (e *Engine) random(prefix string, bytes int) string {
-	var raw [16]byte
+	raw := e.noise(bytes)
+	return string(hex.AppendEncode(append(make([]byte, 0, 64), prefix...), raw[:bytes]))
+}
+
+func (e *Engine) noise(bytes int) (raw [16]byte) {
 	for at := 0; at < bytes; at += 8 {
 		binary.LittleEndian.PutUint64(raw[at:], e.sched.Uint64())
 	}
-	return string(hex.AppendEncode(append(make([]byte, 0, 64), prefix...), raw[:bytes]))
+	return raw
+}
+
+// taskID begins with the time in microseconds, in 56 bits, and is random behind
+// that: tasks that are accepted together lie together in the index of a database.
+func (e *Engine) taskID() string {
+	raw := e.noise(16)
+	var at [8]byte
+	binary.BigEndian.PutUint64(at[:], uint64(e.sched.Now().UnixMicro()))
+	copy(raw[:7], at[1:])
+	return string(hex.AppendEncode(append(make([]byte, 0, 37), "task_"...), raw[:]))
 }
 
 func (e *Engine) failed(err error) {

@@ -56,7 +56,7 @@ func (e *Engine) SubmitWith(ctx context.Context, workspace string, c protocol.Co
 	if err != nil {
 		return Submitted{}, err
 	}
-	a := protocol.Accept(protocol.Proposal{Workspace: w, Command: &c, TaskID: e.random("task_", 16), MaxAttempts: e.limits.MaxAttempts, Now: e.sched.Now(), PaidBy: payer})
+	a := protocol.Accept(protocol.Proposal{Workspace: w, Command: &c, TaskID: e.taskID(), MaxAttempts: e.limits.MaxAttempts, Now: e.sched.Now(), PaidBy: payer})
 	if f := e.at(protocol.Arrival, a.Task); f.Act == protocol.Late {
 		a.At = a.At.Add(time.Duration(f.Delay))
 	}

@@ -35,9 +35,10 @@ func (b *Bench) Accepts(ctx context.Context, callers, n int) error {
 	return together(callers, n, func() error {
 		i := b.last.Add(1)
 		c := protocol.Command{Kind: protocol.Infer, Scope: protocol.Scope{UserID: fmt.Sprint("user-", i%1000)}, Key: fmt.Sprint("note-", i), Text: Text}
-		// Random enough to be spread over an index, as ids are in use.
-		id := fmt.Sprintf("task_%016x%016x", uint64(i)*0x9e3779b97f4a7c15, i)
-		_, twin, err := b.store.Accept(ctx, protocol.Accept(protocol.Proposal{Workspace: b.workspace, Command: &c, TaskID: id, MaxAttempts: 5, Now: b.base.Add(time.Duration(i) * time.Microsecond)}))
+		now := b.base.Add(time.Duration(i) * time.Microsecond)
+		// The time and then what is random, as ids are in use.
+		id := fmt.Sprintf("task_%014x%018x", now.UnixMicro(), uint64(i)*0x9e3779b97f4a7c15)
+		_, twin, err := b.store.Accept(ctx, protocol.Accept(protocol.Proposal{Workspace: b.workspace, Command: &c, TaskID: id, MaxAttempts: 5, Now: now}))
 		if twin {
 			err = errors.New("a new command has a twin")
 		}
