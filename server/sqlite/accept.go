@@ -27,6 +27,10 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 	if err != nil {
 		return protocol.Task{}, false, err
 	}
+	if len(graves) > 0 {
+		s.fresh.forget()
+		defer s.fresh.forget()
+	}
 	var twin *protocol.Task
 	err = s.write(ctx, func(x *tx) error {
 		twin = nil
@@ -55,7 +59,7 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 		if err := x.post(a.Entries, t.ID, seq); err != nil {
 			return err
 		}
-		if err := x.insertRecords(records, seq, nil); err != nil {
+		if err := x.insertRecords(records, seq); err != nil {
 			return err
 		}
 		for i := range a.Transitions {

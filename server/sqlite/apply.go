@@ -17,10 +17,12 @@ func (s *Store) Apply(ctx context.Context, w protocol.WriteSet) (t protocol.Task
 	if err != nil {
 		return protocol.Task{}, err
 	}
+	epoch := s.fresh.begin(&p)
 	err = s.write(ctx, func(x *tx) (err error) {
 		t, err = x.apply(p)
 		return err
 	})
+	s.fresh.end(&p, epoch, err)
 	if err != nil {
 		return protocol.Task{}, err
 	}
@@ -42,7 +44,17 @@ func prepare(w protocol.WriteSet) (step, error) {
 		return step{}, err
 	}
 	records, err := rowsOf(w.Records)
-	return step{w, string(raw), records}, err
+	p := step{w, string(raw), records}
+	// What this very set adds is projected as it is added, unless something of it
+	// takes its place.
+	if w.Projected && w.Task.Plan != nil && len(w.Superseded) == 0 {
+		for i := range p.records {
+			r := &p.records[i]
+			planned := slices.ContainsFunc(w.Task.Plan.Mutations, func(m protocol.Mutation) bool { return m.RecordID == r.r.ID })
+			r.projected = r.projected || (planned && !r.r.Forgotten && r.r.Workspace == w.Task.Workspace)
+		}
+	}
+	return p, err
 }
 
 // apply looks at the row, lets the protocol judge the step, and writes it under
@@ -77,21 +89,7 @@ func (x *tx) apply(p step) (protocol.Task, error) {
 	if err := x.post(p.w.Entries, t.ID, old.seq); err != nil {
 		return protocol.Task{}, err
 	}
-	// What this very set adds is projected as it is added, unless something of it
-	// takes its place.
-	var fresh []string
-	var projected func(*protocol.Record) bool
-	if p.w.Projected && t.Plan != nil && len(p.w.Superseded) == 0 {
-		projected = func(r *protocol.Record) bool {
-			ours := !r.Forgotten && r.Workspace == t.Workspace &&
-				slices.ContainsFunc(t.Plan.Mutations, func(m protocol.Mutation) bool { return m.RecordID == r.ID })
-			if ours {
-				fresh = append(fresh, r.ID)
-			}
-			return ours
-		}
-	}
-	if err := x.insertRecords(p.records, old.seq, projected); err != nil {
+	if err := x.insertRecords(p.records, old.seq); err != nil {
 		return protocol.Task{}, err
 	}
 	for _, s := range p.w.Superseded {
@@ -101,8 +99,8 @@ func (x *tx) apply(p step) (protocol.Task, error) {
 	}
 	if p.w.Projected && t.Plan != nil {
 		for _, m := range t.Plan.Mutations {
-			if slices.Contains(fresh, m.RecordID) {
-				continue
+			if slices.ContainsFunc(p.records, func(r row) bool { return r.projected && r.r.ID == m.RecordID }) {
+				continue // as it was added
 			}
 			if _, err := x.exec(`UPDATE record SET projected = 1 WHERE workspace = ? AND id = ? AND NOT forgotten`, t.Workspace, m.RecordID); err != nil {
 				return protocol.Task{}, err
@@ -152,6 +150,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 	}
 	var out []protocol.Task
 	var stopped []error
+	changes := false
 	err := s.write(ctx, func(x *tx) error {
 		out, stopped = nil, nil
 		at, id := int64(-1<<63), ""
@@ -181,6 +180,10 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 					if err != nil {
 						return err
 					}
+					if p.changes() {
+						s.fresh.forget()
+						changes = true
+					}
 					got, err := x.apply(p)
 					if err == nil {
 						out = append(out, got)
@@ -198,6 +201,9 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 		}
 		return nil
 	})
+	if changes {
+		s.fresh.forget()
+	}
 	if err != nil {
 		return nil, err
 	}

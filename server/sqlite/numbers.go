@@ -11,7 +11,7 @@ import (
 // block is how many record numbers are taken from the file at once: most tasks
 // then need no write of their own for theirs. A process that is killed leaves
 // the rest of its block unused.
-const block = 64
+const block = 512
 
 // numbers is what is left of the block that was taken last.
 type numbers struct {

@@ -28,19 +28,7 @@ func (s *Store) statement(ctx context.Context, q string) (*sql.Stmt, error) {
 
 // one reads a row; protocol.ErrNotFound when there is none.
 func (s *Store) one(ctx context.Context, q string, args []any, dest ...any) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	st, err := s.statement(ctx, q)
-	if err != nil {
-		return err
-	}
-	// One row is read sooner than a goroutine is told to stop that.
-	err = st.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return protocol.ErrNotFound
-	}
-	return failed(err)
+	return s.quick.do(ctx, func(r *tx) error { return r.query(q, args, dest...) })
 }
 
 // scanner is a row of a list.

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
+	"errors"
 	"strings"
 	"time"
 
@@ -19,6 +21,9 @@ func recordOf(r scanner) (protocol.Record, error) {
 }
 
 func (s *Store) Record(ctx context.Context, workspace, id string) (protocol.Record, error) {
+	if r, ok, err := s.fresh.get(workspace, id); ok {
+		return r, err
+	}
 	return s.record(ctx, `SELECT doc, projected FROM record WHERE workspace = ? AND id = ?`, workspace, id)
 }
 
@@ -73,11 +78,24 @@ func (s *Store) Records(ctx context.Context, q protocol.RecordQuery) ([]protocol
 }
 
 func (s *Store) Similar(ctx context.Context, workspace string, w protocol.Wire, sc protocol.Scope, typ, key string, now time.Time) ([]protocol.Record, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	var out []protocol.Record
+	err := s.quick.do(ctx, func(x *tx) error {
+		return x.rows(`SELECT doc, projected FROM record WHERE topic = ? AND (expires IS NULL OR expires > ?) ORDER BY created, seq`,
+			[]any{topic(workspace, w, sc, typ, key), nanos(now)}, func(row []driver.Value) error {
+				var raw []byte
+				var projected bool
+				if err := errors.Join(assign(&raw, row[0]), assign(&projected, row[1])); err != nil {
+					return err
+				}
+				r, err := doc.Record(raw, projected)
+				out = append(out, r)
+				return err
+			})
+	})
+	if err != nil {
+		return nil, err
 	}
-	return list(context.WithoutCancel(ctx), s, `SELECT doc, projected FROM record WHERE topic = ? AND (expires IS NULL OR expires > ?) ORDER BY created, seq`,
-		[]any{topic(workspace, w, sc, typ, key), nanos(now)}, recordOf)
+	return out, nil
 }
 
 // EachLive gives every record that is not forgotten and not over at now to f,

@@ -14,8 +14,9 @@ import (
 
 // row is a record with its document.
 type row struct {
-	r   *protocol.Record
-	raw string
+	r         *protocol.Record
+	raw       string
+	projected bool
 }
 
 func rowsOf(rs []protocol.Record) ([]row, error) {
@@ -25,13 +26,12 @@ func rowsOf(rs []protocol.Record) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = row{&rs[i], string(raw)}
+		out[i] = row{&rs[i], string(raw), rs[i].Projected}
 	}
 	return out, nil
 }
 
-// insertRecords adds rows, as search knows them already where projected says so.
-func (x *tx) insertRecords(rs []row, task int64, projected func(*protocol.Record) bool) error {
+func (x *tx) insertRecords(rs []row, task int64) error {
 	for _, row := range rs {
 		r := row.r
 		var number any
@@ -39,7 +39,7 @@ func (x *tx) insertRecords(rs []row, task int64, projected func(*protocol.Record
 			number = r.Number
 		}
 		if err := x.add(&x.pending.record, r.ID, number, r.Workspace, string(r.Wire), task, nanos(r.CreatedAt), expires(r),
-			r.Projected || (projected != nil && projected(r)), r.Forgotten,
+			row.projected, r.Forgotten,
 			r.Scope.Tenant, r.Scope.Project, r.Scope.EndUser, r.Scope.UserID, r.Scope.AgentID, r.Scope.RunID, topicOf(r), row.raw); err != nil {
 			return err
 		}
@@ -82,6 +82,8 @@ func (s *Store) PutRecord(ctx context.Context, r protocol.Record) error {
 	if err != nil {
 		return err
 	}
+	s.fresh.forget()
+	defer s.fresh.forget()
 	return s.write(ctx, func(x *tx) error { return x.replace(rows[0]) })
 }
 

@@ -30,13 +30,15 @@ import (
 type Store struct {
 	path    string
 	lock    *os.File
-	readers *sql.DB
+	readers *sql.DB  // of lists
+	quick   *readers // of a few rows
 
 	queue   queue
 	tx      tx // the writer's; held by whoever leads a group
 	numbers numbers
 
 	workspaces workspaces
+	fresh      fresh
 	mu         sync.Mutex
 	prepared   map[string]*sql.Stmt // of the readers
 }
@@ -50,7 +52,7 @@ type Options struct {
 	FirstNumber int64
 	// SkipCheck leaves out the integrity check, which reads the whole file.
 	SkipCheck bool
-	// Readers is how many reads run at once; 4.
+	// Readers is how many reads of a kind run at once, lists and single rows; 4.
 	Readers int
 	// Scheduler is the clock that a group of writes is gathered by; the
 	// machine's.
@@ -100,7 +102,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	}
 	// A migration makes tables anew that others name: it runs without foreign keys.
 	pragmas := []string{"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)", "secure_delete(ON)",
-		"temp_store(MEMORY)", "cache_size(-16384)", "wal_autocheckpoint(10000)"}
+		"temp_store(MEMORY)", "cache_size(-8192)", "wal_autocheckpoint(10000)"}
 	if err := prepareFile(ctx, dsn(path, o.VFS, pragmas...), o); err != nil {
 		return nil, err
 	}
@@ -116,12 +118,14 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err := s.durable(); err != nil {
 		return nil, err
 	}
-	if s.readers, err = sql.Open("sqlite", dsn(path, o.VFS, "busy_timeout(2000)", "query_only(ON)", "temp_store(MEMORY)")); err != nil {
+	reader := dsn(path, o.VFS, "busy_timeout(2000)", "query_only(ON)", "temp_store(MEMORY)")
+	if s.readers, err = sql.Open("sqlite", reader); err != nil {
 		return nil, err
 	}
 	if o.Readers <= 0 {
 		o.Readers = 4
 	}
+	s.quick = newReaders(reader, o.Readers)
 	s.readers.SetMaxOpenConns(o.Readers)
 	s.readers.SetMaxIdleConns(o.Readers)
 	return s, nil
@@ -178,8 +182,12 @@ func (s *Store) Close() error {
 	if !s.queue.close() {
 		return nil
 	}
+	s.fresh.forget()
 	if s.readers != nil {
 		errs = append(errs, s.readers.Close())
+	}
+	if s.quick != nil {
+		errs = append(errs, s.quick.close())
 	}
 	if s.tx.conn != nil {
 		var busy int64

@@ -15,6 +15,10 @@ import (
 // most bounds how long somebody waits for company.
 const most = time.Millisecond
 
+// shy is how many groups nobody waits for after one whose company stayed away:
+// who has other things to do between two writes is better served at once.
+const shy = 32
+
 // Company remembers the last group. Its methods are called with the lock held
 // that guards what waits.
 type Company struct {
@@ -22,6 +26,8 @@ type Company struct {
 	last   int           // how many were in the last group
 	took   time.Duration // how long it took
 	want   int           // how many are gathered; 0: nobody gathers
+	came   int           // how many waited when the last one came
+	shy    int           // how many groups more nobody waits for
 	enough chan struct{} // one buffered signal: so many wait
 }
 
@@ -32,6 +38,7 @@ func New(s sched.Scheduler) *Company {
 
 // Came tells that so many wait now.
 func (c *Company) Came(waiting int) {
+	c.came = waiting
 	if c.want > 0 && waiting >= c.want {
 		c.want = 0
 		c.enough <- struct{}{}
@@ -40,11 +47,16 @@ func (c *Company) Came(waiting int) {
 
 // Gather lets go of the lock until as many wait as made the last group, those
 // counted who lead it, or a quarter of what that took is over. One who writes
-// alone never waits.
+// alone never waits, and nobody does for a while when most of them did not come.
 func (c *Company) Gather(mu *sync.Mutex, leaders, waiting int) {
 	if c.last-leaders-waiting <= 0 {
 		return
 	}
+	if c.shy > 0 {
+		c.shy--
+		return
+	}
+	c.came = waiting
 	select {
 	case <-c.enough: // of one who had gone on already
 	default:
@@ -54,6 +66,9 @@ func (c *Company) Gather(mu *sync.Mutex, leaders, waiting int) {
 	_ = c.sched.Wait(context.Background(), min(c.took/4, most), c.enough)
 	mu.Lock()
 	c.want = 0
+	if 4*(c.came+leaders) < 3*c.last {
+		c.shy = shy
+	}
 }
 
 // Now is the time of its clock.
