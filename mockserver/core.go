@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/backend"
@@ -21,8 +22,8 @@ type core struct {
 	store      protocol.Store
 	engine     *engine.Engine
 	workspaces map[string]bool
-	script     Script
-	same       Same
+	script     atomic.Pointer[Script] // nil: the server's own rules
+	same       atomic.Pointer[Same]   // nil: the server's own comparison
 }
 
 // firstNumber is the first id on /memory/*, the one the articles begin with.
@@ -136,6 +137,9 @@ func (c *core) Submit(ctx context.Context, w service.Write) (service.Task, bool,
 // exhausted says that an account is to be empty for this call, and notes it on
 // the call's entry of the journal.
 func (c *core) exhausted(ctx context.Context, kind Kind, key string, matches func(*Fault) bool) bool {
+	if !c.srv.faults.some.Load() {
+		return false
+	}
 	what := Strike{Key: key}
 	e, journaled := ctx.Value(entryKey{}).(*entry)
 	if journaled {

@@ -27,24 +27,24 @@ type Script func(text string) (facts []Fact, ok bool)
 
 // SetScript replaces the extractor; nil puts the server's own rules back.
 func (s *Server) SetScript(script Script) {
-	s.core.mu.Lock()
-	defer s.core.mu.Unlock()
-	s.core.script = script
+	if script == nil {
+		s.core.script.Store(nil)
+		return
+	}
+	s.core.script.Store(&script)
 }
 
 // Extract reads what the end user said: the text, or the user's messages. What
 // an assistant said is context and no evidence about the user.
 func (c *core) Extract(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
-	c.mu.RLock()
-	script := c.script
-	c.mu.RUnlock()
+	script := c.script.Load()
 	out := []protocol.Fact{}
 	for _, text := range extract.Texts(in, service.PlainTurn) {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
 		if script != nil {
-			if facts, ok := script(text); ok {
+			if facts, ok := (*script)(text); ok {
 				for _, f := range facts {
 					if f.Type == "" {
 						f.Type = "fact"
@@ -60,11 +60,7 @@ func (c *core) Extract(ctx context.Context, in protocol.Input) ([]protocol.Fact,
 }
 
 // Prompt says that there is no script, which may wait for the test.
-func (c *core) Prompt() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.script == nil
-}
+func (c *core) Prompt() bool { return c.script.Load() == nil }
 
 // Same says that two facts of one type and key of one end user are one, so that
 // the second is not stored. It may be called from many goroutines.
@@ -73,18 +69,17 @@ type Same func(a, b string) bool
 // SetSame replaces the comparison of the near-duplicate filter; nil puts the
 // server's own back, which compares the words that carry meaning.
 func (s *Server) SetSame(same Same) {
-	s.core.mu.Lock()
-	defer s.core.mu.Unlock()
-	s.core.same = same
+	if same == nil {
+		s.core.same.Store(nil)
+		return
+	}
+	s.core.same.Store(&same)
 }
 
 // Same is asked by the near-duplicate filter.
 func (c *core) Same(a, b string) bool {
-	c.mu.RLock()
-	same := c.same
-	c.mu.RUnlock()
-	if same != nil {
-		return same(a, b)
+	if same := c.same.Load(); same != nil {
+		return (*same)(a, b)
 	}
 	return extract.Same(a, b)
 }

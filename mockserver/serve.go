@@ -38,7 +38,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.inspector.ServeHTTP(w, r)
 		return
 	}
-	body := readAhead(r)
+	x := &exchange{Context: r.Context()}
+	body := &x.body
+	body.readAhead(r)
 	r.Body = body
 	entry := s.journal.open(&entry{
 		at: s.clock.Now(), method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery,
@@ -52,8 +54,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	out := &buffered{header: w.Header()}
-	s.svc.ServeIn(context.WithValue(r.Context(), entryKey{}, entry), out, r)
+	x.entry = entry
+	out := &x.out
+	out.header = w.Header()
+	s.svc.ServeIn(x, out, r)
 	s.journal.change(func() { entry.status, entry.answer = out.status, out.body })
 	if r.Context().Err() != nil {
 		s.journal.change(func() { entry.dropped = true })
@@ -72,6 +76,22 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.send(w, -1)
 }
 
+// exchange is a request on its way through the service with its answer, and the
+// context the service finds its entry of the journal in.
+type exchange struct {
+	context.Context
+	entry *entry
+	body  aheadBody
+	out   buffered
+}
+
+func (x *exchange) Value(key any) any {
+	if key == (entryKey{}) {
+		return x.entry
+	}
+	return x.Context.Value(key)
+}
+
 // aheadBody is a request's body, of which the first part has been read.
 type aheadBody struct {
 	ahead []byte
@@ -82,8 +102,8 @@ type aheadBody struct {
 }
 
 // readAhead reads up to maxJournaled bytes of a body.
-func readAhead(r *http.Request) *aheadBody {
-	b := &aheadBody{rest: r.Body}
+func (b *aheadBody) readAhead(r *http.Request) {
+	b.rest = r.Body
 	if n := r.ContentLength; n > 0 && n <= maxJournaled {
 		b.ahead = make([]byte, n)
 		var got int
@@ -92,11 +112,10 @@ func readAhead(r *http.Request) *aheadBody {
 		} else {
 			b.ahead = b.ahead[:got]
 		}
-		return b
+		return
 	}
 	b.ahead, b.err = io.ReadAll(io.LimitReader(r.Body, maxJournaled))
 	b.whole = b.err == nil && len(b.ahead) < maxJournaled
-	return b
 }
 
 func (b *aheadBody) Read(p []byte) (int, error) {

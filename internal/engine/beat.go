@@ -72,7 +72,7 @@ func (r *runner) extend() {
 // runner's: one that stood still for longer than its lease must not infer what
 // another has planned meanwhile.
 func (r *runner) sure(a *ahead) error {
-	if r.e.sched.Now().Before(r.now(a).Lease.Expires) {
+	if r.e.sched.Now().Before(r.far(a).leased) {
 		return nil
 	}
 	return r.write(func(t protocol.Task) (protocol.WriteSet, error) {

@@ -108,7 +108,7 @@ func (r *runner) end(err error) {
 // its plan to its end in one transaction.
 func (r *runner) attempt() error {
 	var a ahead
-	if r.now(&a).Plan == nil {
+	if !r.far(&a).planned {
 		if err := r.plan(&a); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (r *runner) attempt() error {
 	if err := r.pass(&a, protocol.AfterPlan); err != nil {
 		return err
 	}
-	if !r.now(&a).Committed {
+	if !r.far(&a).committed {
 		if err := r.step(&a, func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (r *runner) attempt() error {
 	if err := r.pass(&a, protocol.AfterCommit); err != nil {
 		return err
 	}
-	if r.now(&a).Projection == protocol.ProjectionPending {
+	if r.far(&a).unprojected {
 		if err := r.project(&a); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
@@ -20,6 +21,23 @@ func (r *runner) now(a *ahead) protocol.Task {
 		return a.set.Task
 	}
 	return r.task
+}
+
+// progress is how far a task has come, and until when it is the runner's.
+type progress struct {
+	planned, committed, unprojected bool
+	leased                          time.Time
+}
+
+// far is the progress of the task that now gives, which is large.
+func (r *runner) far(a *ahead) progress {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := &r.task
+	if r.decided {
+		t = &a.set.Task
+	}
+	return progress{t.Plan != nil, t.Committed, t.Projection == protocol.ProjectionPending, t.Lease.Expires}
 }
 
 // step decides the next step, and leaves it to flush to write it.

@@ -46,7 +46,8 @@ type Mutation struct {
 // the numbers allotted for MemorySync, ignored on FishMem.
 func newPlan(t *Task, facts []Fact, judged []Judgment, first int64) *Plan {
 	p := &Plan{}
-	parts := make([]string, 0, 4*len(facts))
+	var room [8]string // for one fact, so that nothing is allocated
+	parts := room[:0]
 	for i, f := range facts {
 		if r := judged[i].Existing; r != nil {
 			p.Evidence = append(p.Evidence, Evidence{ID: r.ID, Number: r.Number, Existing: true})

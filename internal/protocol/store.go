@@ -77,8 +77,8 @@ type Store interface {
 // Acceptance is everything a new command writes at once.
 type Acceptance struct {
 	Task        Task
-	Entries     []Entry // a grant whose id is there already is skipped
-	Records     []Record
+	Entries     []Entry  // a grant whose id is there already is skipped
+	Records     []Record // the store's own from then on
 	Transitions []Transition
 	Tombstones  []Record // of records that must still be there; see Record.Forget
 	At          time.Time
@@ -103,7 +103,7 @@ type WriteSet struct {
 	If   Condition
 	Task Task // the whole new row; the store sets Version to the old one + 1
 
-	Records []Record // new rows; an id that exists is ErrInvariant
+	Records []Record // new rows, the store's own from then on; an id that exists is ErrInvariant
 	// Superseded records become what Record.Supersede makes of them at the
 	// task's UpdatedAt. One that is forgotten or not there is passed over.
 	Superseded []Supersession

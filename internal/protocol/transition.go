@@ -8,8 +8,9 @@ import (
 
 // Transition is one row of a task's history. It holds nothing of the input.
 type Transition struct {
-	// ID is derived from the task and the number, never minted: telling it
-	// twice cannot look like two.
+	// ID is TransitionID of the task and the number, never minted: telling it
+	// twice cannot look like two. Whoever keeps or reads a history derives it; a
+	// step on its way to the store has none.
 	ID        string
 	Position  int64 // its place in the workspace's history; given by the store
 	Workspace string
@@ -36,7 +37,6 @@ func (t *Task) move(to State, now time.Time) Transition {
 	if t.Failure != nil && (to == Retrying || to == Failed) {
 		tr.Class, tr.Code = t.Failure.Class, t.Failure.Code
 	}
-	tr.ID = TransitionID(t.ID, tr.Number)
 	t.State = to
 	t.UpdatedAt = now
 	return tr

@@ -151,6 +151,7 @@ type call struct {
 	context.Context
 	key       Key
 	wire      wire
+	ids       [2]string // of the request and of its trace; the header's values lie here
 	requestID string
 	trace     string // traceparent, "" without a valid one
 }
@@ -190,11 +191,11 @@ func (s *Service) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Re
 	}
 	c := &call{Context: ctx, wire: wireOf(r.URL.Path), trace: traceparent(r.Header.Get("Traceparent"))}
 	h := w.Header()
-	ids := newRequestIDs(c.wire)
-	c.requestID = ids[0]
-	h[headerRequestID] = ids[:1:1]
+	c.ids = newRequestIDs(c.wire)
+	c.requestID = c.ids[0]
+	h[headerRequestID] = c.ids[:1:1]
 	if c.wire == memorySync {
-		h[headerTraceID] = ids[1:]
+		h[headerTraceID] = c.ids[1:]
 	}
 	h[headerNoSniff], h["Cache-Control"] = noSniff, noStore
 	defer func() {
@@ -338,16 +339,18 @@ func (s *Service) internal(w http.ResponseWriter, c *call) {
 // newRequestIDs are the id of a request and that of its trace: 32 hex digits on
 // MemorySync, and one UUID on FishMem. They decide nothing, so they may come from
 // the machine's own randomness.
-func newRequestIDs(on wire) []string {
+func newRequestIDs(on wire) [2]string {
 	var raw [32]byte
 	for at := 0; at < len(raw); at += 8 {
 		binary.LittleEndian.PutUint64(raw[at:], rand.Uint64())
 	}
 	if on == memorySync {
-		both := hex.EncodeToString(raw[:])
-		return []string{both[:32], both[32:]}
+		var digits [64]byte
+		hex.Encode(digits[:], raw[:])
+		both := string(digits[:])
+		return [2]string{both[:32], both[32:]}
 	}
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
 	h := hex.EncodeToString(raw[:16])
-	return []string{h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]}
+	return [2]string{h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]}
 }

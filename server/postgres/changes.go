@@ -252,7 +252,7 @@ func (c *changes) transitions() (spaces []string, counts []int64, history []byte
 		rows.begin()
 		rows.text(t.Workspace)
 		rows.bigint(ranks[t.Workspace])
-		rows.text(t.ID)
+		rows.text(protocol.TransitionID(t.TaskID, t.Number))
 		rows.text(t.TaskID)
 		rows.integer(t.Number)
 		rows.integer(t.Run)

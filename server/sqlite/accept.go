@@ -126,7 +126,7 @@ func (x *tx) insertTransition(tr *protocol.Transition, task int64) error {
 		return err
 	}
 	x.last.position++
-	return x.add(&x.pending.transition, tr.Workspace, x.last.position, task, tr.Number, tr.ID, tr.Run, tr.Attempt, string(tr.From), string(tr.To), string(tr.Class), tr.Code, stamp(tr.At))
+	return x.add(&x.pending.transition, tr.Workspace, x.last.position, task, tr.Number, protocol.TransitionID(tr.TaskID, tr.Number), tr.Run, tr.Attempt, string(tr.From), string(tr.To), string(tr.Class), tr.Code, stamp(tr.At))
 }
 
 // lastOf reads a number that was given last, unless it is known.

@@ -29,7 +29,17 @@ const listBlock = 256
 
 // list is ordered by creation, then id, oldest first, so that what is new goes
 // to the end. No block of it is empty.
-type list[T placed] struct{ blocks [][]T }
+type list[T placed] struct {
+	blocks [][]T
+	first  [1][]T // room for blocks, and for the rows of its first, as
+	few    [4]T   // most end users have few records
+}
+
+func newList[T placed]() *list[T] {
+	l := new(list[T])
+	l.blocks = l.first[:0]
+	return l
+}
 
 // find is where p is, or belongs.
 func (l *list[T]) find(p protocol.Place) (block, i int) {
@@ -47,7 +57,7 @@ func (l *list[T]) insert(x T) {
 	b, i := l.find(p)
 	if b == len(l.blocks) { // the common case: the clock moved on
 		if b == 0 || len(l.blocks[b-1]) >= listBlock {
-			l.blocks = append(l.blocks, append(make([]T, 0, 4), x))
+			l.blocks = append(l.blocks, append(l.block(), x))
 			return
 		}
 		l.blocks[b-1] = append(l.blocks[b-1], x)
@@ -61,6 +71,14 @@ func (l *list[T]) insert(x T) {
 	half := len(rows) / 2
 	l.blocks[b] = slices.Clone(rows[:half])
 	l.blocks = slices.Insert(l.blocks, b+1, slices.Clone(rows[half:]))
+}
+
+// block is an empty block for the end of the list.
+func (l *list[T]) block() []T {
+	if len(l.blocks) == 0 {
+		return l.few[:0]
+	}
+	return make([]T, 0, listBlock)
 }
 
 func (l *list[T]) remove(x T) {

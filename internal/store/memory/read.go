@@ -31,8 +31,8 @@ func (s *Store) Task(_ context.Context, id string) (protocol.Task, error) {
 func (s *Store) TaskByIdentity(_ context.Context, h protocol.Hash) (protocol.Task, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if id, ok := s.identities[h]; ok {
-		return s.tasks[id].task, nil
+	if r := s.identities[h]; r != nil {
+		return r.task, nil
 	}
 	return protocol.Task{}, protocol.ErrNotFound
 }
@@ -129,7 +129,10 @@ func (s *Store) Entries(_ context.Context, workspace string) ([]protocol.Entry, 
 func (s *Store) Snapshot(context.Context) (protocol.Snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := protocol.Snapshot{Identities: maps.Clone(s.identities)}
+	out := protocol.Snapshot{Identities: make(map[protocol.Hash]string, len(s.identities))}
+	for h, r := range s.identities {
+		out.Identities[h] = r.task.ID
+	}
 	for _, id := range slices.Sorted(maps.Keys(s.spaces)) {
 		sp := s.spaces[id]
 		out.Workspaces = append(out.Workspaces, sp.workspace)

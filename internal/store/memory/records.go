@@ -74,25 +74,26 @@ func (sp *space) admit(rs []protocol.Record) error {
 	return nil
 }
 
+// add keeps new records where they lie: they are the store's from now on.
 func (sp *space) add(rs []protocol.Record) {
 	for i := range rs {
-		r := rs[i]
-		sp.records[r.ID] = &r
+		r := &rs[i]
+		sp.records[r.ID] = r
 		if r.Number != 0 {
-			sp.byNumber[r.Number] = &r
+			sp.byNumber[r.Number] = r
 		}
 		os, n := owners(r.Wire, r.Scope)
 		for _, o := range os[:n] {
 			l := sp.byOwner[o]
 			if l == nil {
-				l = &list[*protocol.Record]{}
+				l = newList[*protocol.Record]()
 				sp.byOwner[o] = l
 			}
-			l.insert(&r)
+			l.insert(r)
 		}
 		if r.Wire == protocol.MemorySync {
-			about := topicOf(&r)
-			sp.byTopic[about] = append(sp.byTopic[about], &r)
+			about := topicOf(r)
+			sp.byTopic[about] = append(sp.byTopic[about], r)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"container/heap"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
@@ -18,8 +19,8 @@ type Store struct {
 	spaces     map[string]*space
 	tasks      map[string]*row
 	due        dueHeap
-	identities map[protocol.Hash]string
-	numbers    int64 // the last one given
+	identities map[protocol.Hash]*row // that holds it
+	numbers    atomic.Int64           // the last one given
 	position   int64
 }
 
@@ -49,7 +50,9 @@ type space struct {
 // New makes an empty store. The first MemorySync record it allots a number for
 // gets firstNumber, or 1 when that is not positive.
 func New(firstNumber int64) *Store {
-	return &Store{spaces: map[string]*space{}, tasks: map[string]*row{}, identities: map[protocol.Hash]string{}, numbers: max(firstNumber, 1) - 1}
+	s := &Store{spaces: map[string]*space{}, tasks: map[string]*row{}, identities: map[protocol.Hash]*row{}}
+	s.numbers.Store(max(firstNumber, 1) - 1)
+	return s
 }
 
 // Close does nothing: the store stays readable.
@@ -78,11 +81,7 @@ func (s *Store) Workspace(_ context.Context, id string) (protocol.Workspace, err
 }
 
 func (s *Store) Allot(_ context.Context, n int) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := s.numbers + 1
-	s.numbers += int64(n)
-	return first, nil
+	return s.numbers.Add(int64(n)) - int64(n) + 1, nil
 }
 
 // schedule puts a row where its due time belongs.

@@ -26,7 +26,7 @@ func (sp *space) file(r *row) {
 	}
 	l := sp.tasks[now]
 	if l == nil {
-		l = &list[*row]{}
+		l = newList[*row]()
 		sp.tasks[now] = l
 	}
 	l.insert(r)

@@ -21,8 +21,7 @@ func (s *Store) Accept(_ context.Context, a protocol.Acceptance) (protocol.Task,
 		return protocol.Task{}, false, protocol.ErrNotFound
 	}
 	if h := t.Identity.Hash; !h.IsZero() {
-		if id, ok := s.identities[h]; ok {
-			twin := s.tasks[id]
+		if twin := s.identities[h]; twin != nil {
 			if w := twin.task.Identity.Window; w == 0 || a.At.Before(twin.task.CreatedAt.Add(w)) {
 				return twin.task, true, nil
 			}
@@ -48,7 +47,7 @@ func (s *Store) Accept(_ context.Context, a protocol.Acceptance) (protocol.Task,
 	s.tasks[t.ID] = r
 	sp.file(r)
 	if !t.Identity.Hash.IsZero() {
-		s.identities[t.Identity.Hash] = t.ID
+		s.identities[t.Identity.Hash] = r
 	}
 	sp.add(a.Records)
 	for _, r := range a.Tombstones {
@@ -106,7 +105,7 @@ func (s *Store) apply(w protocol.WriteSet) (protocol.Task, error) {
 	if w.Transition != nil {
 		s.note(sp, r, w.Transition)
 	}
-	if h := t.Identity.Hash; w.Free && s.identities[h] == t.ID {
+	if h := t.Identity.Hash; w.Free && s.identities[h] == r {
 		delete(s.identities, h)
 	}
 	r.task = t
