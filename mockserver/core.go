@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,9 +22,9 @@ type core struct {
 	mu         sync.RWMutex
 	store      protocol.Store
 	engine     *engine.Engine
-	workspaces map[string]bool
-	script     atomic.Pointer[Script] // nil: the server's own rules
-	same       atomic.Pointer[Same]   // nil: the server's own comparison
+	workspaces atomic.Pointer[map[string]bool] // that were made; replaced, never changed
+	script     atomic.Pointer[Script]          // nil: the server's own rules
+	same       atomic.Pointer[Same]            // nil: the server's own comparison
 }
 
 // firstNumber is the first id on /memory/*, the one the articles begin with.
@@ -48,7 +49,8 @@ func (c *core) replace(store protocol.Store) error {
 	c.srv.watch.Forget()
 	c.mu.Lock()
 	oldStore, oldEngine := c.store, c.engine
-	c.store, c.engine, c.workspaces = store, next, map[string]bool{}
+	c.store, c.engine = store, next
+	c.workspaces.Store(&map[string]bool{})
 	if c.Backend == nil {
 		c.Backend = backend.New(next, c.srv.clock)
 	}
@@ -66,10 +68,7 @@ func (c *core) replace(store protocol.Store) error {
 
 // used makes a workspace the first time it is used, which is rare.
 func (c *core) used(ctx context.Context, id string) error {
-	c.mu.RLock()
-	made := c.workspaces[id]
-	c.mu.RUnlock()
-	if made {
+	if (*c.workspaces.Load())[id] {
 		return nil
 	}
 	c.mu.Lock()
@@ -79,7 +78,8 @@ func (c *core) used(ctx context.Context, id string) error {
 
 // ensure is used with the lock held.
 func (c *core) ensure(ctx context.Context, id string) error {
-	if c.workspaces[id] {
+	made := *c.workspaces.Load()
+	if made[id] {
 		return nil
 	}
 	cfg := c.srv.cfg
@@ -87,7 +87,11 @@ func (c *core) ensure(ctx context.Context, id string) error {
 		ID: id, AddsPerMonth: cfg.adds, StrictQuota: cfg.strictQuota, Credits: cfg.credits,
 		Extraction: protocol.ExtractionPolicy{InvalidOutputAttempts: cfg.invalid},
 	})
-	c.workspaces[id] = err == nil
+	if err == nil {
+		made = maps.Clone(made)
+		made[id] = true
+		c.workspaces.Store(&made)
+	}
 	return err
 }
 

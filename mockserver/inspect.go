@@ -35,10 +35,8 @@ func (s *Server) newInspector() *inspector.Inspector {
 
 // names is every workspace that was used, the server's own first.
 func (c *core) names() []string {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
 	out := []string{c.srv.Workspace}
-	for id := range c.workspaces {
+	for id := range *c.workspaces.Load() {
 		if id != c.srv.Workspace {
 			out = append(out, id)
 		}

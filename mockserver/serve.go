@@ -132,6 +132,15 @@ func (b *aheadBody) Read(p []byte) (int, error) {
 	return b.rest.Read(p)
 }
 
+// Whole lets the service read the body where it lies.
+func (b *aheadBody) Whole() []byte {
+	if !b.whole || b.at > 0 {
+		return nil
+	}
+	b.at = len(b.ahead)
+	return b.ahead
+}
+
 func (b *aheadBody) Close() error { return b.rest.Close() }
 
 // before answers in the service's place.

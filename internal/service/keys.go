@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -50,24 +51,28 @@ func (k Key) may(scope string) bool {
 
 // Keys is the set of keys a server accepts. It may change while serving.
 type Keys struct {
-	mu   sync.RWMutex
-	keys []Key
+	mu   sync.Mutex // of those who change it
+	keys atomic.Pointer[[]Key]
 }
 
 // NewKeys makes a set.
-func NewKeys(keys ...Key) *Keys { return &Keys{keys: keys} }
+func NewKeys(keys ...Key) *Keys {
+	s := &Keys{}
+	s.keys.Store(&keys)
+	return s
+}
 
 // Put adds a key, or replaces the one with the same hash.
 func (s *Keys) Put(k Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.keys {
-		if s.keys[i].Hash == k.Hash {
-			s.keys[i] = k
-			return
-		}
+	keys := slices.Clone(*s.keys.Load())
+	if i := slices.IndexFunc(keys, func(had Key) bool { return had.Hash == k.Hash }); i >= 0 {
+		keys[i] = k
+	} else {
+		keys = append(keys, k)
 	}
-	s.keys = append(s.keys, k)
+	s.keys.Store(&keys)
 }
 
 // find compares with every key in constant time and does not stop at a match,
@@ -75,13 +80,12 @@ func (s *Keys) Put(k Key) {
 // was right.
 func (s *Keys) find(secret, service string) (Key, bool) {
 	sum := sha256.Sum256([]byte(secret))
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	keys := *s.keys.Load()
 	var found Key
 	ok := 0
-	for i := range s.keys {
-		if subtle.ConstantTimeCompare(sum[:], s.keys[i].Hash[:]) == 1 && s.keys[i].Service == service {
-			found, ok = s.keys[i], 1
+	for i := range keys {
+		if subtle.ConstantTimeCompare(sum[:], keys[i].Hash[:]) == 1 && keys[i].Service == service {
+			found, ok = keys[i], 1
 		}
 	}
 	return found, ok == 1

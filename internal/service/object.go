@@ -44,6 +44,10 @@ type object struct {
 	room    [6]member // of members, enough for most
 }
 
+// Whole is a request body that was read already. Whole gives all of it, for
+// nobody to change, or nil if that is not known.
+type Whole interface{ Whole() []byte }
+
 // readObject reads the whole body, at most limit bytes, as one JSON object.
 func readObject(w http.ResponseWriter, r *http.Request, limit int64, noNulls bool) (*object, error) {
 	if sent := r.Header.Get("Content-Type"); sent != "application/json" {
@@ -56,10 +60,15 @@ func readObject(w http.ResponseWriter, r *http.Request, limit int64, noNulls boo
 	}
 	var body []byte
 	var err error
-	if r.ContentLength > 0 {
+	if b, ok := r.Body.(Whole); ok && r.ContentLength > 0 {
+		body = b.Whole()
+	}
+	switch {
+	case body != nil: // nothing is left to read
+	case r.ContentLength > 0:
 		body = make([]byte, r.ContentLength)
 		_, err = io.ReadFull(r.Body, body)
-	} else {
+	default:
 		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	}
 	if err != nil {
