@@ -62,7 +62,8 @@ type Options struct {
 }
 
 // Open opens the file, or makes it with its folder, and brings it to the schema
-// of this version. The error says what to do: another process has the file, it
+// of this version. A file in use is waited for, a second at most. The error says
+// what to do: another process has the file, it
 // was written by a newer version, the disk is read-only or full, or the file is
 // damaged. Options are the zero value for their defaults.
 func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
@@ -73,12 +74,12 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, opening(path, err)
 	}
-	lock, err := acquire(path + ".lock")
-	if err != nil {
-		return nil, opening(path, err)
-	}
 	if o.Scheduler == nil {
 		o.Scheduler = sched.Real()
+	}
+	lock, err := waitFor(ctx, path+".lock", o.Scheduler)
+	if err != nil {
+		return nil, opening(path, err)
 	}
 	s := &Store{path: path, lock: lock, prepared: map[string]*sql.Stmt{}, queue: queue{company: company.New(o.Scheduler)}, numbers: numbers{last: -1}}
 	defer func() {
@@ -129,6 +130,25 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	s.readers.SetMaxOpenConns(o.Readers)
 	s.readers.SetMaxIdleConns(o.Readers)
 	return s, nil
+}
+
+// patience is how long Open waits for a file that is in use. A process that is
+// ending, or one that was forked while the file was open and has not yet become
+// another program, holds it for a moment more.
+const patience = time.Second
+
+// waitFor takes the file, or says that it stays in use.
+func waitFor(ctx context.Context, path string, s sched.Scheduler) (*os.File, error) {
+	until := s.Now().Add(patience)
+	for {
+		lock, err := acquire(path)
+		if !errors.Is(err, ErrInUse) || !s.Now().Before(until) {
+			return lock, err
+		}
+		if err := sched.Sleep(ctx, s, patience/50); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // prepareFile checks the file and brings it to the schema of this version.
