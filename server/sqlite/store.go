@@ -54,8 +54,8 @@ type Options struct {
 	SkipCheck bool
 	// Readers is how many reads of a kind run at once, lists and single rows; 4.
 	Readers int
-	// Scheduler is the clock that a group of writes is gathered by; the
-	// machine's.
+	// Scheduler is the clock that a group of writes is gathered by, and a file in
+	// use waited for; the machine's.
 	Scheduler sched.Scheduler
 	// VFS is the name of a registered SQLite VFS; the operating system's.
 	VFS string
