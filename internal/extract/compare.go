@@ -69,8 +69,13 @@ func add(v []float64, feature string, weight float64) {
 	v[sum%Dimensions] += weight
 }
 
-// Score is how near two embeddings are, from 0 (nothing in common) to 1.
-// Vectors of different length are not comparable and give 0.
+// rounding is more than the sums of an embedding in single precision are off,
+// and far less than one shared word of a long text weighs.
+const rounding = 1e-6
+
+// Score is how near two embeddings are, from 0 (nothing in common) to 1. What
+// only rounding left is nothing in common. Vectors of different length are not
+// comparable and give 0.
 func Score(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0
@@ -79,5 +84,8 @@ func Score(a, b []float32) float64 {
 	for i := range a {
 		dot += float64(a[i]) * float64(b[i])
 	}
-	return min(max(dot, 0), 1)
+	if dot < rounding {
+		return 0
+	}
+	return min(dot, 1)
 }

@@ -100,3 +100,37 @@ func FuzzFacts(f *testing.F) {
 		}
 	})
 }
+
+// Words that cancel each other out leave the rounding of their sum, which is
+// nothing in common: an index that sums in another precision sees none.
+func TestARoundedSumIsNothingInCommon(t *testing.T) {
+	t.Parallel()
+	words := strings.Fields("tea release thursday team peanuts allergic paris house garden postgres index running marathon guitar")
+	var texts []string
+	for i, a := range words {
+		for _, b := range words[:i] {
+			texts = append(texts, a+" "+b)
+		}
+	}
+	left := 0
+	for _, a := range texts {
+		v := Embed(a)
+		for _, b := range texts {
+			w := Embed(b)
+			var sum float32
+			for i := range v {
+				sum += v[i] * w[i]
+			}
+			s := Score(v, w)
+			if s > 0 && s < 1e-3 {
+				t.Errorf("%q and %q have %g in common", a, b, s)
+			}
+			if s == 0 && sum > 0 {
+				left++
+			}
+		}
+	}
+	if left == 0 {
+		t.Error("no sum was rounded: the test shows nothing")
+	}
+}

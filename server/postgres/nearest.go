@@ -42,7 +42,7 @@ func (v *Vectors) Nearest(ctx context.Context, rq protocol.RecordQuery, text str
 		} else {
 			f.Score = extract.Score(e, extract.Embed(r.Text))
 		}
-		if f.Score > 0 {
+		if f.doc == nil || f.Score > 0 { // at 0 the extension's sum may be off
 			near = append(near, f.Near)
 		}
 	}
