@@ -147,9 +147,9 @@ func (a *addAnswer) decode(body []byte) error {
 func (a *addAnswer) set(name, value []byte) bool {
 	switch string(name) {
 	case "id":
-		return setID(&a.ID, value)
+		return setOrNone(&a.ID, value, setInt)
 	case "memory_id":
-		return setID(&a.MemoryID, value)
+		return setOrNone(&a.MemoryID, value, setInt)
 	case "status":
 		return setText(&a.Status, value)
 	case "reason":

@@ -58,12 +58,16 @@ func (m *Memory) set(name, value []byte) bool {
 		return setText(&m.MemoryType, value)
 	case "importance":
 		return setFloat(&m.Importance, value)
+	case "quality_score":
+		return setOrNone(&m.QualityScore, value, setFloat)
+	case "key_points":
+		return setTexts(&m.KeyPoints, value)
 	case "is_summary":
 		return setBool(&m.IsSummary, value)
 	case "score":
 		return setFloat(&m.Score, value)
-	case "id", "quality_score", "key_points":
-		return false // seldom in an answer to Add, or another type's to set
+	case "id":
+		return false // another type's to set
 	}
 	return unknownField(name)
 }

@@ -1,6 +1,10 @@
 package memwrite
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/memwrite/memwrite-go/internal/jsonwalk"
+)
 
 // origin is what Add left in a memory's metadata: which write made it.
 type origin struct {
@@ -8,11 +12,10 @@ type origin struct {
 	Ref  string `json:"memwrite_client_ref"`
 }
 
-// originOf is the zero origin for a memory that does not say. metadata is of an
-// answer that was decoded, and so valid.
+// originOf is the zero origin for a memory that does not say.
 func originOf(metadata json.RawMessage) origin {
 	var o origin
-	if fields(metadata, o.set) {
+	if jsonwalk.Fields(metadata, o.set) {
 		return o
 	}
 	o = origin{}

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/memwrite/memwrite-go/internal/jsonwalk"
 )
 
 // maxDepth is how deep a request's JSON may nest.
@@ -178,15 +180,9 @@ func (o *object) text(field string, max int) (string, bool) {
 }
 
 // textOf reads a JSON string.
-func textOf(raw json.RawMessage) (s string, ok bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
-	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1]), true // as most are
-	}
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil
+func textOf(raw json.RawMessage) (string, bool) {
+	s, ok := jsonwalk.Unquote(raw)
+	return string(s), ok
 }
 
 // required is text that must be there.

@@ -40,9 +40,10 @@ func TestBodiesThatAreRefusedWhole(t *testing.T) {
 	}
 }
 
+// Of two fields of one name the later one counts.
 func TestFieldsAreCheckedAndTheRestIsDropped(t *testing.T) {
 	t.Parallel()
-	o, err := parseObject([]byte(`{"a":1,"b":null,"c":"héé","d":[1],"e":2.5,"TEXT":"x","unknown":{"x":1}}`), true)
+	o, err := parseObject([]byte(`{"a":"one","a":1,"b":null,"c":"héé","d":[1],"e":2.5,"TEXT":"x","unknown":{"x":1}}`), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func ofCommand(w *writer, c *protocol.Command) {
 }
 
 func toCommand(r *reader, to **protocol.Command) {
-	if r.null() {
+	if r.Null() {
 		return
 	}
 	c := &protocol.Command{}

@@ -19,7 +19,7 @@ func ofPlan(w *writer, p *protocol.Plan) {
 }
 
 func toPlan(r *reader, to **protocol.Plan) {
-	if r.null() {
+	if r.Null() {
 		return
 	}
 	p := &protocol.Plan{}

@@ -171,7 +171,7 @@ func toTask(r *reader, t *protocol.Task, name []byte) {
 }
 
 func toFailure(r *reader, to **protocol.Failure) {
-	if r.null() {
+	if r.Null() {
 		return
 	}
 	f := &protocol.Failure{}
@@ -191,7 +191,7 @@ func toFailure(r *reader, to **protocol.Failure) {
 }
 
 func toResult(r *reader, to **protocol.Result) {
-	if r.null() {
+	if r.Null() {
 		return
 	}
 	res := &protocol.Result{}

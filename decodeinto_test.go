@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"github.com/memwrite/memwrite-go/internal/jsonwalk"
 )
 
 // An answer to Add is read as encoding/json reads it, whatever it is.
@@ -39,11 +41,12 @@ func FuzzAddAnswer(f *testing.F) {
 func TestTheUsualAnswersAreReadByTheWalk(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []string{
-		`{"id":66438,"text":"a","type":"fact","importance":0.5,"tags":["b"],"source":"n","event_type":"e","created_at":"c","updated_at":"u","expires_at":null,"metadata":{"x":{}},"summary":"s","tier":"t","memory_type":"m","session_id":"i","is_summary":false,"score":0.1}`,
+		`{"id":66438,"text":"a","type":"fact","importance":0.5,"tags":["b"],"source":"n","event_type":"e","created_at":"c","updated_at":"u","expires_at":null,"metadata":{"x":{}},"summary":"s","tier":"t","memory_type":"m","session_id":"i","is_summary":false,"score":0.1,"quality_score":null,"key_points":[]}`,
+		`{"id":1,"text":"with \"escapes\"","quality_score":0.5,"key_points":["a"]}`,
 		`{"status":"skipped","reason":"below_threshold"}`, `{"status":"ok"}`, `{"memory_id":9,"status":"stored"}`,
 	} {
 		var a addAnswer
-		if !fields([]byte(doc), a.set) {
+		if !jsonwalk.Fields([]byte(doc), a.set) {
 			t.Errorf("%s goes to encoding/json", doc)
 		}
 	}
