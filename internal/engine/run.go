@@ -102,40 +102,51 @@ func (r *runner) end(err error) {
 	}
 }
 
-// attempt is the steps of a task's life, each skipped when a former attempt
-// made it. A step is written when something lies between it and the next: a
-// point where something may go wrong, or a projection. Else the task goes from
-// its plan to its end in one transaction.
+// attempt makes one, and drops what it decided and did not come to write.
 func (r *runner) attempt() error {
 	var a ahead
-	if !r.far(&a).planned {
-		if err := r.plan(&a); err != nil {
+	err := r.steps(&a)
+	if err != nil {
+		r.mu.Lock()
+		r.decided = false
+		r.mu.Unlock()
+	}
+	return err
+}
+
+// steps is a task's life, each step skipped when a former attempt made it. A
+// step is written when something lies between it and the next: a point where
+// something may go wrong, or a projection. Else the task goes from its plan to
+// its end in one transaction.
+func (r *runner) steps(a *ahead) error {
+	if !r.far(a).planned {
+		if err := r.plan(a); err != nil {
 			return err
 		}
 	}
-	if err := r.pass(&a, protocol.AfterPlan); err != nil {
+	if err := r.pass(a, protocol.AfterPlan); err != nil {
 		return err
 	}
-	if !r.far(&a).committed {
-		if err := r.step(&a, func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
+	if !r.far(a).committed {
+		if err := r.step(a, func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Commit(t, r.e.sched.Now()) }); err != nil {
 			return err
 		}
 	}
-	if err := r.pass(&a, protocol.AfterCommit); err != nil {
+	if err := r.pass(a, protocol.AfterCommit); err != nil {
 		return err
 	}
-	if r.far(&a).unprojected {
-		if err := r.project(&a); err != nil {
+	if r.far(a).unprojected {
+		if err := r.project(a); err != nil {
 			return err
 		}
 	}
-	if err := r.pass(&a, protocol.BeforeFinish); err != nil {
+	if err := r.pass(a, protocol.BeforeFinish); err != nil {
 		return err
 	}
-	if err := r.step(&a, func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Finish(t, r.e.sched.Now()) }); err != nil {
+	if err := r.step(a, func(t protocol.Task) (protocol.WriteSet, error) { return protocol.Finish(t, r.e.sched.Now()) }); err != nil {
 		return err
 	}
-	return r.flush(&a)
+	return r.flush(a)
 }
 
 func (r *runner) project(a *ahead) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/sched"
@@ -74,6 +75,11 @@ func (p *pool) take(f func()) *coroutine {
 	}
 	c := &coroutine{f: f}
 	c.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() {
+			if v := recover(); v != nil { // iter.Pull takes a panic along, and leaves its stack behind
+				panic(fmt.Sprintf("%v\n%s", v, debug.Stack()))
+			}
+		}()
 		c.yield = yield
 		for {
 			c.f()
