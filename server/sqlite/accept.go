@@ -9,8 +9,7 @@ import (
 	"github.com/memwrite/memwrite-go/server/internal/doc"
 )
 
-// Accept writes a new command, or finds its twin: the identity's row says which,
-// and takes over one whose window is over in the same statement.
+// Accept writes a new command, or finds its twin: the identity's row says which.
 func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Task, bool, error) {
 	t := a.Task
 	doc.UTC(&t)
@@ -85,31 +84,6 @@ func (x *tx) next() (int64, error) {
 	return x.last.task + 1, err
 }
 
-// hold gives the identity to the task in a row, unless another one holds it
-// whose window is not over: that is its twin, and nothing is written then.
-func (x *tx) hold(t *protocol.Task, seq int64, at time.Time) (*protocol.Task, error) {
-	var expires any
-	if t.Identity.Window > 0 {
-		expires = nanos(t.CreatedAt.Add(t.Identity.Window))
-	}
-	n, err := x.execAside(`INSERT INTO identity (hash, task, expires) VALUES (?, ?, ?)
-		ON CONFLICT (hash) DO UPDATE SET task = excluded.task, expires = excluded.expires WHERE identity.expires <= ?`,
-		t.Identity.Hash[:], seq, expires, nanos(at))
-	if err != nil || n > 0 {
-		return nil, err
-	}
-	var raw []byte
-	var version int64
-	if err := x.query(`SELECT t.doc, t.version FROM identity i JOIN task t ON t.seq = i.task WHERE i.hash = ?`, []any{t.Identity.Hash[:]}, &raw, &version); err != nil {
-		return nil, err
-	}
-	got, err := doc.Task(raw, version)
-	if err != nil {
-		return nil, err
-	}
-	return &got, nil
-}
-
 func (x *tx) insertTask(t *protocol.Task, seq int64, raw string) error {
 	if x.pending.first == 0 {
 		x.pending.first = seq
@@ -126,7 +100,7 @@ func (x *tx) insertTransition(tr *protocol.Transition, task int64) error {
 		return err
 	}
 	x.last.position++
-	return x.add(&x.pending.transition, tr.Workspace, x.last.position, task, tr.Number, protocol.TransitionID(tr.TaskID, tr.Number), tr.Run, tr.Attempt, string(tr.From), string(tr.To), string(tr.Class), tr.Code, stamp(tr.At))
+	return x.add(&x.pending.transition, tr.Workspace, x.last.position, task, tr.Number, tr.Run, tr.Attempt, string(tr.From), string(tr.To), string(tr.Class), tr.Code, stamp(tr.At))
 }
 
 // lastOf reads a number that was given last, unless it is known.

@@ -139,6 +139,9 @@ func (s *Store) group(ws []*write) {
 func (s *Store) together(ws []*write, careful bool) bool {
 	x := &s.tx
 	x.careful = careful
+	if !careful && x.wary > 0 {
+		x.wary--
+	}
 	if err := x.plain("BEGIN IMMEDIATE"); err != nil {
 		return s.abandon(ws, err)
 	}

@@ -102,46 +102,46 @@ func (x *tx) balance(a protocol.Account) (protocol.Balance, error) {
 }
 
 // insertEntry adds one row. An ending finds the reservation it names, open or
-// not: that it ends once is the index's to say.
+// not: that it ends once is the key's to say.
 func (x *tx) insertEntry(e *protocol.Entry, known string, seq int64) error {
-	var task, ends any
+	if err := x.lastOf(&x.last.entry, `SELECT coalesce(max(posted), 0) FROM balance`); err != nil {
+		return err
+	}
+	task, run, part := int64(0), x.last.entry+1, 0 // of a grant
 	if e.Kind != protocol.Grant {
 		if e.TaskID != known {
 			if err := x.query(`SELECT seq FROM task WHERE id = ?`, []any{e.TaskID}, &seq); err != nil {
 				return noReservation(e, err)
 			}
 		}
-		task = seq
+		task, run = seq, int64(e.Run)
 		if e.Kind != protocol.Reserve {
-			held, err := x.reservation(seq, e.Run)
+			held, err := x.reservation(e.Account.Workspace, seq, e.Run)
 			if err == nil && (held.id != e.Of || held.amount != e.Amount) {
 				err = protocol.ErrNotFound
 			}
 			if err != nil {
 				return noReservation(e, err)
 			}
-			ends = held.seq
+			part = 1
 		}
-	}
-	if err := x.lastOf(&x.last.entry, `SELECT coalesce(max(n), 0) FROM (SELECT (SELECT max(seq) FROM entry WHERE workspace = w.id) n FROM workspace w)`); err != nil {
-		return err
 	}
 	x.last.entry++
 	if e.Kind == protocol.Reserve {
-		x.reserved[seq] = reservation{x.last.entry, e.ID, e.Run, e.Amount}
+		x.reserved[seq] = reservation{e.ID, e.Run, e.Amount}
 		x.touched = append(x.touched, func() { delete(x.reserved, seq) })
 	}
-	return x.add(&x.pending.entry, e.Account.Workspace, x.last.entry, e.ID, string(e.Account.Unit), e.Account.Period, string(e.Kind), e.Amount, task, e.Run, ends, stamp(e.At))
+	return x.add(&x.pending.entry, e.Account.Workspace, task, run, part, x.last.entry, e.ID, string(e.Account.Unit), e.Account.Period, string(e.Kind), e.Amount, stamp(e.At))
 }
 
 // reservation finds what a run of a task has reserved: mostly a moment ago.
-func (x *tx) reservation(task int64, run int) (reservation, error) {
+func (x *tx) reservation(workspace string, task int64, run int) (reservation, error) {
 	if r, ok := x.reserved[task]; ok && r.run == run {
 		delete(x.reserved, task) // it is ended now
 		return r, nil
 	}
 	r := reservation{run: run}
-	err := x.query(`SELECT seq, id, amount FROM entry WHERE task = ? AND run = ? AND kind = 'reserve'`, []any{task, run}, &r.seq, &r.id, &r.amount)
+	err := x.query(`SELECT id, amount FROM entry WHERE workspace = ? AND task = ? AND run = ? AND part = 0`, []any{workspace, task, run}, &r.id, &r.amount)
 	return r, err
 }
 

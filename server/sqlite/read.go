@@ -133,14 +133,15 @@ func bound(limit int) int {
 	return limit
 }
 
-const transitionColumns = `SELECT x.position, x.workspace, t.id, x.number, x.id, x.run, x.attempt, x.was, x.state, x.class, x.code, x.at
+const transitionColumns = `SELECT x.position, x.workspace, t.id, x.number, x.run, x.attempt, x.was, x.state, x.class, x.code, x.at
 	FROM transition x JOIN task t ON t.seq = x.task `
 
 func transitionOf(r scanner) (tr protocol.Transition, err error) {
 	var from, to, class, at string
-	if err := r.Scan(&tr.Position, &tr.Workspace, &tr.TaskID, &tr.Number, &tr.ID, &tr.Run, &tr.Attempt, &from, &to, &class, &tr.Code, &at); err != nil {
+	if err := r.Scan(&tr.Position, &tr.Workspace, &tr.TaskID, &tr.Number, &tr.Run, &tr.Attempt, &from, &to, &class, &tr.Code, &at); err != nil {
 		return tr, err
 	}
+	tr.ID = protocol.TransitionID(tr.TaskID, tr.Number)
 	tr.From, tr.To, tr.Class = protocol.State(from), protocol.State(to), protocol.Class(class)
 	tr.At, err = unstamp(at)
 	return tr, err
@@ -180,8 +181,9 @@ func (s *Store) Balance(ctx context.Context, a protocol.Account) (protocol.Balan
 	return b, err
 }
 
-const entryColumns = `SELECT e.id, e.workspace, e.unit, e.period, e.kind, e.amount, coalesce(t.id, ''), e.run, coalesce(o.id, ''), e.at
-	FROM entry e LEFT JOIN task t ON t.seq = e.task LEFT JOIN entry o ON o.workspace = e.workspace AND o.seq = e.ends `
+const entryColumns = `SELECT e.id, e.workspace, e.unit, e.period, e.kind, e.amount, coalesce(t.id, ''), CASE WHEN e.task = 0 THEN 0 ELSE e.run END, coalesce(o.id, ''), e.at
+	FROM entry e LEFT JOIN task t ON t.seq = e.task
+	LEFT JOIN entry o ON e.part = 1 AND o.workspace = e.workspace AND o.task = e.task AND o.run = e.run AND o.part = 0 `
 
 func entryOf(r scanner) (e protocol.Entry, err error) {
 	var unit, kind, at string

@@ -19,41 +19,44 @@ type rows struct {
 // sizes is how many numbers of rows have a statement of their own: 1, 2, 4, 8, 16.
 const sizes = 5
 
-func rowsInto(table, columns string) rows {
+func rowsInto(table, columns, tail string) rows {
 	r := rows{columns: strings.Count(columns, ",") + 1}
 	row := "(?" + strings.Repeat(", ?", r.columns-1) + ")"
 	for i := range r.insert {
-		r.insert[i] = fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s", table, columns, row, strings.Repeat(", "+row, 1<<i-1))
+		r.insert[i] = fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s%s", table, columns, row, strings.Repeat(", "+row, 1<<i-1), tail)
 	}
 	return r
 }
 
 // pending are the rows of a group that are not inserted yet.
 type pending struct {
-	task, entry, transition, record rows
+	identity, task, entry, transition, record rows
 
 	first int64 // the lowest of the tasks that wait; 0: none does
+	now   int64 // when identities are looked at
 }
 
 func newPending() pending {
 	return pending{
-		task:       rowsInto("task", "seq, id, workspace, kind, state, version, token, due, created, doc"),
-		entry:      rowsInto("entry", "workspace, seq, id, unit, period, kind, amount, task, run, ends, at"),
-		transition: rowsInto("transition", "workspace, position, task, number, id, run, attempt, was, state, class, code, at"),
+		identity:   rowsInto("identity", "hash, task, expires", takeOver),
+		task:       rowsInto("task", "seq, id, workspace, kind, state, version, token, due, created, doc", ""),
+		entry:      rowsInto("entry", "workspace, task, run, part, seq, id, unit, period, kind, amount, at", ""),
+		transition: rowsInto("transition", "workspace, position, task, number, run, attempt, was, state, class, code, at", ""),
 		record: rowsInto("record", "id, number, workspace, wire, task, created, expires, projected, forgotten, "+
-			"tenant, project, end_user, user_id, agent_id, run_id, topic, doc"),
+			"tenant, project, end_user, user_id, agent_id, run_id, topic, doc", ""),
 	}
 }
 
 // drop gives up what waits.
 func (p *pending) drop() {
+	p.identity.args = p.identity.args[:0]
 	for _, r := range p.all() {
 		r.args = r.args[:0]
 	}
 	p.first = 0
 }
 
-// all is in the order in which rows name each other.
+// all but the identities, in the order in which rows name each other.
 func (p *pending) all() [4]*rows { return [...]*rows{&p.task, &p.entry, &p.transition, &p.record} }
 
 // add inserts a row: with its group, unless it has a savepoint of its own, which
@@ -65,7 +68,8 @@ func (x *tx) add(r *rows, args ...any) error {
 	r.args = appendValues(r.args, args)
 	x.wrote = true
 	if x.careful {
-		return x.insert(r)
+		_, err := x.insert(r)
+		return err
 	}
 	return nil
 }
@@ -73,11 +77,14 @@ func (x *tx) add(r *rows, args ...any) error {
 // insertPending inserts what waits. Whoever looks at a table that rows may wait
 // for calls it first, as exec and query do.
 func (x *tx) insertPending() error {
+	if err := x.holdPending(); err != nil {
+		return err
+	}
 	for _, r := range x.pending.all() {
 		if len(r.args) == 0 {
 			continue
 		}
-		if err := x.insert(r); err != nil {
+		if _, err := x.insert(r); err != nil {
 			return err
 		}
 	}
@@ -85,7 +92,10 @@ func (x *tx) insertPending() error {
 	return nil
 }
 
-func (x *tx) insert(r *rows) error {
+// insert gives how many rows were changed. Its statements may need more than what
+// is in the rows.
+func (x *tx) insert(r *rows, more ...any) (int64, error) {
+	var changed int64
 	args := r.args
 	r.args = r.args[:0]
 	for len(args) > 0 {
@@ -95,16 +105,26 @@ func (x *tx) insert(r *rows) error {
 		}
 		some := args[:1<<i*r.columns]
 		args = args[len(some):]
+		if len(more) > 0 {
+			x.args = appendValues(append(x.args[:0], some...), more)
+			some = x.args
+		}
 		for j := range some {
 			some[j].Ordinal = j + 1
 		}
 		st, err := x.statement(r.insert[i])
 		if err != nil {
-			return failed(err)
+			return 0, failed(err)
 		}
-		if _, err := st.(driver.StmtExecContext).ExecContext(context.Background(), some); err != nil {
-			return failed(err)
+		res, err := st.(driver.StmtExecContext).ExecContext(context.Background(), some)
+		if err != nil {
+			return 0, failed(err)
 		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		changed += n
 	}
-	return nil
+	return changed, nil
 }

@@ -19,6 +19,7 @@ type tx struct {
 	args     []driver.NamedValue
 
 	careful bool // writes have savepoints
+	wary    int  // for so many groups more, identities are taken one by one
 	wrote   bool // since the write that is going on began
 
 	tasks    map[string]known
@@ -36,7 +37,6 @@ type lasts struct{ task, position, entry int64 }
 
 // reservation is an entry that is not ended.
 type reservation struct {
-	seq    int64
 	id     string
 	run    int
 	amount int64
@@ -99,10 +99,10 @@ func (x *tx) flush() error {
 	}
 	for a := range x.moved {
 		b := x.balances[a]
-		if _, err := x.exec(`INSERT INTO balance (workspace, unit, period, granted, available, reserved, spent) VALUES (?, ?, ?, ?, ?, ?, ?)
+		if _, err := x.exec(`INSERT INTO balance (workspace, unit, period, granted, available, reserved, spent, posted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (workspace, unit, period) DO UPDATE SET
-			granted = excluded.granted, available = excluded.available, reserved = excluded.reserved, spent = excluded.spent`,
-			a.Workspace, string(a.Unit), a.Period, b.Granted, b.Available, b.Reserved, b.Spent); err != nil {
+			granted = excluded.granted, available = excluded.available, reserved = excluded.reserved, spent = excluded.spent, posted = excluded.posted`,
+			a.Workspace, string(a.Unit), a.Period, b.Granted, b.Available, b.Reserved, b.Spent, x.last.entry); err != nil {
 			return err
 		}
 	}
