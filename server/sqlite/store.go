@@ -24,6 +24,7 @@ import (
 	"github.com/memwrite/memwrite-go/internal/sched"
 	"github.com/memwrite/memwrite-go/server/internal/company"
 	"github.com/memwrite/memwrite-go/server/internal/doc"
+	"github.com/memwrite/memwrite-go/server/internal/gather"
 )
 
 // Store is a protocol.Store on one file, which it has for itself.
@@ -99,6 +100,9 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	// A commit is as durable with fdatasync(2), and need not wait for the file's
 	// times. The switch is the process's; where there is none, fsync(2) stays.
 	if _, err := sqlite.Fdatasync(true); err != nil && !errors.Is(err, sqlite.ErrFdatasyncUnavailable) {
+		return nil, err
+	}
+	if o.VFS, err = gather.Over(o.VFS); err != nil {
 		return nil, err
 	}
 	// A migration makes tables anew that others name: it runs without foreign keys.
