@@ -49,7 +49,7 @@ type call[In, Out any] struct {
 }
 
 func newGroup[In, Out any](s sched.Scheduler, run func(context.Context, []In) []result[Out]) *group[In, Out] {
-	return &group[In, Out]{run: run, spawn: s.Go, company: company.New(s), idle: make(chan struct{})}
+	return &group[In, Out]{run: run, spawn: s.Go, company: company.New(s, 4), idle: make(chan struct{})}
 }
 
 // do hands one in and waits for what becomes of it. A caller whose ctx ends

@@ -78,7 +78,8 @@ func (q *queue) enter(ctx context.Context, w *write, lead func([]*write)) error 
 	began := q.company.Now()
 	lead(ws)
 	q.mu.Lock()
-	q.company.Served(len(ws), began)
+	// Who came meanwhile and who is answered now are company for each other.
+	q.company.Served(len(ws)+len(q.waiting), began)
 	if len(q.waiting) > 0 {
 		next := q.waiting[0]
 		q.waiting = q.waiting[1:]

@@ -82,7 +82,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, opening(path, err)
 	}
-	s := &Store{path: path, lock: lock, prepared: map[string]*sql.Stmt{}, queue: queue{company: company.New(o.Scheduler)}, numbers: numbers{last: -1}}
+	s := &Store{path: path, lock: lock, prepared: map[string]*sql.Stmt{}, queue: queue{company: company.New(o.Scheduler, 2)}, numbers: numbers{last: -1}}
 	defer func() {
 		if err != nil {
 			_ = s.Close()

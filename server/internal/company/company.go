@@ -23,6 +23,7 @@ const shy = 32
 // that guards what waits.
 type Company struct {
 	sched  sched.Scheduler
+	part   time.Duration // of what the last group took is waited
 	last   int           // how many were in the last group
 	took   time.Duration // how long it took
 	want   int           // how many are gathered; 0: nobody gathers
@@ -31,9 +32,11 @@ type Company struct {
 	enough chan struct{} // one buffered signal: so many wait
 }
 
-// New has no group yet.
-func New(s sched.Scheduler) *Company {
-	return &Company{sched: s, enough: make(chan struct{}, 1)}
+// New has no group yet. A group is waited for as long as the last one took, divided
+// by part, at most: the more of that was the commit itself, the longer a wait for
+// those who would need one of their own is worth it.
+func New(s sched.Scheduler, part int) *Company {
+	return &Company{sched: s, part: time.Duration(part), enough: make(chan struct{}, 1)}
 }
 
 // Came tells that so many wait now.
@@ -46,7 +49,7 @@ func (c *Company) Came(waiting int) {
 }
 
 // Gather lets go of the lock until as many wait as made the last group, those
-// counted who lead it, or a quarter of what that took is over. One who writes
+// counted who lead it, or its part of what that took is over. One who writes
 // alone never waits, and nobody does for a while when most of them did not come.
 func (c *Company) Gather(mu *sync.Mutex, leaders, waiting int) {
 	if c.last-leaders-waiting <= 0 {
@@ -63,7 +66,7 @@ func (c *Company) Gather(mu *sync.Mutex, leaders, waiting int) {
 	}
 	c.want = c.last - leaders
 	mu.Unlock()
-	_ = c.sched.Wait(context.Background(), min(c.took/4, most), c.enough)
+	_ = c.sched.Wait(context.Background(), min(c.took/c.part, most), c.enough)
 	mu.Lock()
 	c.want = 0
 	if 4*(c.came+leaders) < 3*c.last {

@@ -16,7 +16,7 @@ func TestOnlyCompanyThatComesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		c := company.New(sched.Real())
+		c := company.New(sched.Real(), 4)
 		mu.Lock()
 		defer mu.Unlock()
 		began := c.Now()
