@@ -3,189 +3,16 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/engine"
-	"github.com/memwrite/memwrite-go/internal/extract"
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/internal/sched"
-	"github.com/memwrite/memwrite-go/internal/store/memory"
 )
-
-// bundle is an engine on a fresh store inside a synctest bubble.
-type bundle struct {
-	t          *testing.T
-	store      *memory.Store
-	engine     *engine.Engine
-	faults     *faults
-	inferences atomic.Int64
-	extract    func(context.Context, protocol.Input) ([]protocol.Fact, error)
-
-	mu    sync.Mutex
-	steps []protocol.Step
-}
-
-// told is every step so far.
-func (b *bundle) told() []protocol.Step {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.steps)
-}
-
-// faults is armed by point; each fault fires once.
-type faults struct {
-	mu    sync.Mutex
-	armed map[protocol.Point][]protocol.Fault
-}
-
-func (f *faults) At(p protocol.Point, _ protocol.Task) protocol.Fault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	q := f.armed[p]
-	if len(q) == 0 {
-		return protocol.Fault{}
-	}
-	f.armed[p] = q[1:]
-	return q[0]
-}
-
-// Quiet lets the engine write steps together as long as nothing is armed.
-func (f *faults) Quiet(string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, q := range f.armed {
-		if len(q) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// stepwise has the engine write every step by itself.
-type stepwise struct{}
-
-func (stepwise) At(protocol.Point, protocol.Task) protocol.Fault { return protocol.Fault{} }
-
-func (f *faults) arm(p protocol.Point, n int, ft protocol.Fault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for range n {
-		f.armed[p] = append(f.armed[p], ft)
-	}
-}
-
-type compare struct{}
-
-func (compare) Same(a, b string) bool { return extract.Same(a, b) }
-func (compare) Score(q, text string) float64 {
-	return extract.Score(extract.Embed(q), extract.Embed(text))
-}
-
-// bubble runs f with a started engine and checks the invariants after it.
-func bubble(t *testing.T, f func(t *testing.T, b *bundle)) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := &bundle{t: t, store: memory.New(66438), faults: &faults{armed: map[protocol.Point][]protocol.Fault{}}}
-		b.engine = b.node()
-		defer b.engine.Close()
-		if err := b.engine.PutWorkspace(t.Context(), protocol.Workspace{ID: "w", AddsPerMonth: 10, Credits: 20}); err != nil {
-			t.Fatal(err)
-		}
-		b.engine.Start()
-		f(t, b)
-		if err := b.engine.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// node is another engine on the same store.
-func (b *bundle) node() *engine.Engine {
-	return engine.New(engine.Config{Store: b.store, Scheduler: sched.Real(), Comparer: compare{}, Faults: b.faults,
-		OnError: func(err error) { b.t.Error(err) },
-		Observe: func(s protocol.Step) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.steps = append(b.steps, s)
-		},
-		Extractor: protocol.ExtractorFunc(func(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
-			b.inferences.Add(1)
-			if b.extract != nil {
-				return b.extract(ctx, in)
-			}
-			var out []protocol.Fact
-			out = append(out, extract.Facts(in.Text)...)
-			return out, nil
-		})})
-}
-
-func add(text, ref string) protocol.Command {
-	return protocol.Command{Kind: protocol.MemorySyncAdd, Scope: protocol.Scope{Tenant: "default", EndUser: "sam"}, Text: text, ClientRef: ref}
-}
-
-func infer(key, text string) protocol.Command {
-	return protocol.Command{Kind: protocol.Infer, Scope: protocol.Scope{UserID: "sam"}, Text: text, Key: key}
-}
-
-func (b *bundle) submit(c protocol.Command) engine.Submitted {
-	b.t.Helper()
-	s, err := b.engine.Submit(b.t.Context(), "w", c)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return s
-}
-
-// end waits for a task's end, for up to an hour of the bubble.
-func (b *bundle) end(id string, want protocol.State) protocol.Task {
-	b.t.Helper()
-	t, err := b.engine.Await(b.t.Context(), "w", id, time.Hour, engine.Ended)
-	if err != nil || t.State != want {
-		b.t.Fatalf("task is %s (%+v, attempt %d), want %s; %v", t.State, t.Failure, t.Attempts, want, err)
-	}
-	return t
-}
-
-func (b *bundle) balance(u protocol.Unit) protocol.Balance {
-	b.t.Helper()
-	bs, err := b.engine.Usage(b.t.Context(), "w")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, x := range bs {
-		if x.Account.Unit == u {
-			return x
-		}
-	}
-	return protocol.Balance{}
-}
-
-func (b *bundle) records() int {
-	b.t.Helper()
-	s, err := b.store.Snapshot(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return len(s.Records)
-}
-
-// text is what a record says.
-func (b *bundle) text(id string) string {
-	b.t.Helper()
-	r, err := b.store.Record(b.t.Context(), "w", id)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return r.Text
-}
-
-const note = "My team ships releases every Thursday."
 
 func TestAddIsStoredAndItsReferenceRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bundle) {
@@ -260,69 +87,6 @@ func TestSixtyFourPostsAreOneTask(t *testing.T) {
 		b.end(ids[0], protocol.Succeeded)
 		if b.inferences.Load() != 1 || b.balance(protocol.Credits).Spent != 2 {
 			t.Fatalf("%d inferences", b.inferences.Load())
-		}
-	})
-}
-
-func TestRunnerKilledAtEachPoint(t *testing.T) {
-	t.Parallel()
-	for _, p := range []struct {
-		at         protocol.Point
-		inferences int64
-	}{{protocol.BeforeInference, 1}, {protocol.AfterInference, 2}, {protocol.AfterPlan, 1}, {protocol.AfterCommit, 1}, {protocol.BeforeFinish, 1}} {
-		t.Run(string(p.at), func(t *testing.T) {
-			bubble(t, func(t *testing.T, b *bundle) {
-				b.faults.arm(p.at, 1, protocol.Fault{Act: protocol.Kill})
-				task := b.end(b.submit(infer("k", note)).Task.ID, protocol.Succeeded)
-				if task.Attempts != 2 || b.records() != 1 || b.inferences.Load() != p.inferences || b.balance(protocol.Credits).Spent != 2 {
-					t.Fatalf("attempts %d, records %d, inferences %d", task.Attempts, b.records(), b.inferences.Load())
-				}
-			})
-		})
-	}
-}
-
-func TestFiveCrashesAfterTheCommitEndSucceeded(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bundle) {
-		b.faults.arm(protocol.AfterCommit, 5, protocol.Fault{Act: protocol.Kill})
-		task := b.end(b.submit(infer("k", note)).Task.ID, protocol.Succeeded)
-		if task.Attempts != 5 || b.records() != 1 || b.balance(protocol.Credits).Spent != 2 {
-			t.Fatalf("attempts %d", task.Attempts)
-		}
-		time.Sleep(time.Minute) // of the bubble: the projection heals by itself
-		if got, _ := b.engine.Task(t.Context(), "w", task.ID); got.Projection != protocol.ProjectionReady {
-			t.Fatal(got.Projection)
-		}
-	})
-}
-
-func TestFiveCrashesBeforeInferenceEndFailedAndRefundOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bundle) {
-		b.faults.arm(protocol.BeforeInference, 5, protocol.Fault{Act: protocol.Kill})
-		task := b.end(b.submit(infer("k", note)).Task.ID, protocol.Failed)
-		if bal := b.balance(protocol.Credits); task.Attempts != 5 || bal.Available != 20 || bal.Spent != 0 {
-			t.Fatalf("attempts %d, %+v", task.Attempts, bal)
-		}
-		if again := b.submit(infer("k", note)); !again.Replayed || again.Task.State != protocol.Failed {
-			t.Fatalf("%+v", again.Task.State)
-		}
-		if err := b.engine.Grant(t.Context(), "w", protocol.Credits, -19); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.engine.Redrive(t.Context(), "w", task.ID); !errors.Is(err, protocol.ErrInsufficient) {
-			t.Fatal(err)
-		}
-		if err := b.engine.Grant(t.Context(), "w", protocol.Credits, 1); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.engine.Redrive(t.Context(), "w", task.ID); err != nil {
-			t.Fatal(err)
-		}
-		if task = b.end(task.ID, protocol.Succeeded); task.Run != 2 || task.Attempts != 1 {
-			t.Fatalf("run %d, attempts %d", task.Run, task.Attempts)
-		}
-		if _, err := b.engine.Redrive(t.Context(), "w", task.ID); !errors.Is(err, protocol.ErrNotRetryable) {
-			t.Fatal(err)
 		}
 	})
 }
@@ -429,64 +193,6 @@ func TestProjectionThatNeverHealsUndoesNothing(t *testing.T) {
 	})
 }
 
-func TestZombieWritesNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bundle) {
-		release := make(chan struct{})
-		b.faults.arm(protocol.AfterInference, 1, protocol.Fault{Act: protocol.Freeze, Release: release})
-		id := b.submit(infer("k", note)).Task.ID
-		task := b.end(id, protocol.Succeeded) // by a second runner, when the first one's lease is over
-		close(release)
-		synctest.Wait()
-		after, _ := b.engine.Task(t.Context(), "w", id)
-		if after.Version != task.Version || task.Attempts != 2 || b.records() != 1 {
-			t.Fatalf("version %d, then %d", task.Version, after.Version)
-		}
-	})
-}
-
-func TestHeartbeatKeepsASlowRunner(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bundle) {
-		b.extract = func(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
-			return []protocol.Fact{{Text: "slow"}}, sched.Sleep(ctx, sched.Real(), 55*time.Second) // nearly two leases
-		}
-		if task := b.end(b.submit(infer("k", note)).Task.ID, protocol.Succeeded); task.Attempts != 1 || b.inferences.Load() != 1 {
-			t.Fatalf("%d attempts", task.Attempts)
-		}
-	})
-}
-
-func TestExtractorThatIgnoresItsContextIsLeftBehind(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bundle) {
-		hang := make(chan struct{})
-		defer close(hang)
-		b.extract = func(context.Context, protocol.Input) ([]protocol.Fact, error) {
-			if b.inferences.Load() == 1 {
-				<-hang
-			}
-			return nil, nil
-		}
-		task := b.end(b.submit(infer("k", note)).Task.ID, protocol.Succeeded)
-		if task.Attempts != 2 || task.Result.Outcome != protocol.NoMemory || b.balance(protocol.Credits).Spent != 2 {
-			t.Fatalf("%d attempts, %s", task.Attempts, task.Result.Outcome)
-		}
-	})
-}
-
-func TestManyNodesTakeAnExpiredLeaseOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bundle) {
-		b.faults.arm(protocol.AfterPlan, 1, protocol.Fault{Act: protocol.Kill})
-		for range 4 {
-			n := b.node()
-			defer n.Close()
-			n.Start()
-		}
-		task := b.end(b.submit(infer("k", note)).Task.ID, protocol.Succeeded)
-		if task.Attempts != 2 || b.inferences.Load() != 1 || b.records() != 1 {
-			t.Fatalf("%d attempts", task.Attempts)
-		}
-	})
-}
-
 func TestQuotaLeavesNothingBehind(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bundle) {
 		for i := range 10 {
@@ -539,29 +245,5 @@ func TestWaitEndsWithItsCallerAndTheTaskGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.end(id, protocol.Succeeded)
-	})
-}
-
-func TestANewEngineTakesUpWhatACrashLeft(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bundle) {
-		b.extract = func(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
-			if b.inferences.Load() == 1 {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			return []protocol.Fact{{Text: "x"}}, nil
-		}
-		id := b.submit(infer("k", note)).Task.ID
-		synctest.Wait()
-		b.engine.Close()
-		if _, err := b.engine.Submit(t.Context(), "w", infer("k2", note)); !errors.Is(err, engine.ErrClosed) {
-			t.Fatal(err)
-		}
-		b.engine = b.node()
-		b.engine.Start()
-		defer b.engine.Close()
-		if task := b.end(id, protocol.Succeeded); task.Attempts != 2 {
-			t.Fatalf("%d attempts", task.Attempts)
-		}
 	})
 }

@@ -9,28 +9,8 @@ import (
 	"time"
 )
 
-// The states of a write, and the kinds.
-const (
-	Pending   = "PENDING"
-	Retrying  = "RETRYING"
-	Succeeded = "SUCCEEDED"
-	Failed    = "FAILED"
-
-	Add      = "add"      // POST /memory/add
-	Turn     = "turn"     // POST /v1/memory/add_turn
-	Infer    = "infer"    // POST /v1/memories
-	Verbatim = "verbatim" // the same with infer false
-	Delete   = "delete"   // DELETE /v1/memories/{id}
-)
-
-// What goes wrong in an attempt.
-const (
-	Down    = "PROVIDER_UNAVAILABLE"
-	Invalid = "INVALID_EXTRACTION"
-)
-
-// Month and window: how long a turn is recognised, and how long a failed write
-// keeps what a redrive needs.
+// window is how long a turn is recognised, and how long a failed write keeps
+// what a redrive needs.
 const window = 30 * 24 * time.Hour
 
 // Limits are what a workspace allows.
@@ -40,65 +20,6 @@ type Limits struct {
 	Credits, Adds   int64 // below 0: no bound
 	Strict          bool
 }
-
-// Account is one balance.
-type Account struct {
-	Granted, Available, Reserved, Settled, Released int64
-}
-
-// Command is what a caller asks for.
-type Command struct {
-	Kind    string
-	User    string
-	Name    string // client_ref or Idempotency-Key; "" is none
-	Speaker string
-	At      string // when a turn was said
-	Text    string
-	Facts   []string // what an extraction finds in Text
-	Target  *Record  // of a Delete
-}
-
-// Write is a command that was accepted.
-type Write struct {
-	Command
-	State    string
-	Attempts int
-	Code     string // of the last failed attempt
-	Records  []*Record
-	Fails    []string // what goes wrong in the attempts to come
-
-	invalid  int
-	account  *Account
-	price    int64
-	accepted time.Time
-	ended    time.Time
-}
-
-// Record is one memory.
-type Record struct {
-	Write     *Write
-	User      string
-	Text      string
-	Forgotten bool
-}
-
-// Answer is what a caller is told.
-type Answer struct {
-	Code     string // "" is a success, else the service's code, or one of those below
-	Write    *Write // the write that was made or found
-	Made     bool   // it was made now
-	Replayed bool
-}
-
-// Refusals that have no code of their own on the wire.
-const (
-	Dropped   = "dropped" // the monthly quota, silently
-	Refused   = "limit_exceeded"
-	NoCredits = "INSUFFICIENT_CREDITS"
-	Conflict  = "IDEMPOTENCY_CONFLICT"
-	Missing   = "MEMORY_NOT_FOUND"
-	Final     = "OPERATION_NOT_RETRYABLE"
-)
 
 // Model is a workspace.
 type Model struct {
@@ -117,30 +38,6 @@ type Model struct {
 // New makes an empty workspace.
 func New(l Limits, now time.Time) *Model {
 	return &Model{Limits: l, Now: now, keys: map[string]*Write{}, refs: map[[2]string]*Write{}, turns: map[[4]string]*Write{}, adds: map[string]*Account{}}
-}
-
-// Credits is the account of FishMem writes.
-func (m *Model) Credits() *Account {
-	if m.credits == nil {
-		m.credits = open(m.Limits.Credits)
-	}
-	return m.credits
-}
-
-// Adds is the account of MemorySync writes of this month.
-func (m *Model) Adds() *Account {
-	month := m.Now.UTC().Format("2006-01")
-	if m.adds[month] == nil {
-		m.adds[month] = open(m.Limits.Adds)
-	}
-	return m.adds[month]
-}
-
-func open(n int64) *Account {
-	if n < 0 {
-		n = 1 << 52
-	}
-	return &Account{Granted: n, Available: n}
 }
 
 // Submit accepts a command, or finds the write that has its name. fails is what
@@ -174,16 +71,6 @@ func (m *Model) Submit(c Command, fails []string) Answer {
 		m.attempt(w)
 	}
 	return Answer{Write: w, Made: true}
-}
-
-func (m *Model) short(kind string) string {
-	switch {
-	case kind == Infer || kind == Verbatim:
-		return NoCredits
-	case m.Limits.Strict:
-		return Refused
-	}
-	return Dropped
 }
 
 // named is the write that has a command's name already. A reference and a turn
@@ -283,11 +170,6 @@ func (m *Model) Tick(d time.Duration) {
 			m.attempt(w)
 		}
 	}
-}
-
-func (m *Model) reserve(w *Write) {
-	w.account.Available -= w.price
-	w.account.Reserved += w.price
 }
 
 // attempt is one run of a write: it stores everything, once, or nothing.

@@ -3,6 +3,7 @@ package service
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -139,4 +140,34 @@ func rateFailure(on wire, full *Window, wait time.Duration) *failure {
 		"Rate limit exceeded ("+full.Name+"). Try again in "+strconv.FormatInt(seconds(wait), 10)+" seconds.")
 	f.Shape, f.RetryAfter, f.HasRetry = shapeRate, wait, true
 	return f
+}
+
+// limit counts the call. A caller without a key shares a bucket with its
+// address, so that guessing keys is limited too.
+func (s *Service) limit(w http.ResponseWriter, r *http.Request, c *call) *failure {
+	windows := s.opts.MemorySyncRates
+	secret := r.Header.Get(headerAPIKey)
+	if c.wire == fishMem {
+		windows, secret = s.opts.FishMemRates, bearer(r)
+	}
+	if len(windows) == 0 {
+		return nil
+	}
+	caller := "addr:" + hostOf(r.RemoteAddr)
+	if secret != "" {
+		caller = NewKey(secret, "", "").id()
+	}
+	full, wait, left := s.rates.take(caller, s.sched.Now(), windows)
+	rateHeaders(w.Header(), c.wire, windows, left)
+	if full == nil {
+		return nil
+	}
+	return rateFailure(c.wire, full, wait)
+}
+
+func hostOf(addr string) string {
+	if i := strings.LastIndexByte(addr, ':'); i > 0 {
+		return addr[:i]
+	}
+	return addr
 }
