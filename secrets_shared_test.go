@@ -2,6 +2,7 @@ package memwrite_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,7 +47,7 @@ func TestTheGateTellsNoCallWhatAnotherSent(t *testing.T) {
 				defer cancel()
 				_, err := c.Add(ctx, theNote())
 				var e *memwrite.Error
-				if !asError(err, &e) || e.Tries != 0 || e.Status != status || e.Code != "DOWN" || e.RequestID != "r-1" {
+				if !errors.As(err, &e) || e.Tries != 0 || e.Status != status || e.Code != "DOWN" || e.RequestID != "r-1" {
 					t.Errorf("%v (%+v)", err, e)
 				}
 				p.error(err)
@@ -55,12 +56,6 @@ func TestTheGateTellsNoCallWhatAnotherSent(t *testing.T) {
 			})
 		})
 	}
-}
-
-func asError(err error, to **memwrite.Error) bool {
-	e, ok := err.(*memwrite.Error)
-	*to = e
-	return ok
 }
 
 // The same text in the spellings of other languages' libraries.
@@ -95,7 +90,7 @@ func TestATextIsFoundInEverySpelling(t *testing.T) {
 			note.Text = text
 			_, err := srv.client(t).Add(t.Context(), note)
 			var e *memwrite.Error
-			if !asError(err, &e) {
+			if !errors.As(err, &e) {
 				t.Fatal(err)
 			}
 			for _, word := range []string{"nnchen", "ren", "4471", "month", "private", "私", "79c1", "79C1", "d83d", "D83D"} {
@@ -157,7 +152,7 @@ func TestAStateNobodyKnowsHoldsNoKey(t *testing.T) {
 		var seen memwrite.EventStatus
 		_, err := c.WaitForEvent(ctx, id, memwrite.OnChange(func(e memwrite.Event) { seen = e.Status }))
 		var e *memwrite.Error
-		if !asError(err, &e) || seen == "" || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, &e) || seen == "" || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q, state %q", err, seen)
 		}
 		p.error(err)
