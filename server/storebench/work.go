@@ -107,6 +107,10 @@ func (b *Bench) Works(ctx context.Context, runners, n int) error {
 	return errors.Join(err, failed)
 }
 
+// cooldown is how long runners that are free wait for others, to claim together;
+// it is River's least.
+const cooldown = 2 * time.Millisecond
+
 // handOut claims n tasks for runners that are free.
 func (b *Bench) handOut(ctx context.Context, now time.Time, n int, free <-chan struct{}, tasks chan<- protocol.Task) error {
 	runners, idle := cap(free), 0
@@ -115,14 +119,14 @@ func (b *Bench) handOut(ctx context.Context, now time.Time, n int, free <-chan s
 			<-free
 			idle++
 		}
-		for idle < min((runners+1)/2, n-done) { // so that claims and finishes overlap
+		few := time.After(cooldown)
+		for enough := false; !enough && idle < min((runners+1)/2, n-done); { // half, so that claims and finishes overlap
 			select {
 			case <-free:
 				idle++
-				continue
-			default:
+			case <-few:
+				enough = true
 			}
-			break
 		}
 		ts, err := b.store.Claim(ctx, now, min(idle, n-done), func(t protocol.Task) (protocol.WriteSet, bool) {
 			ws, _, write := protocol.Claim(t, "bench", "work", time.Hour, now)
