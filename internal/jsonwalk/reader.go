@@ -60,6 +60,14 @@ func (r *Reader) space() {
 }
 
 func (r *Reader) take(c byte) bool {
+	if r.at < len(r.doc) && r.doc[r.at] == c { // most documents have no spaces
+		r.at++
+		return true
+	}
+	return r.seek(c)
+}
+
+func (r *Reader) seek(c byte) bool {
 	if r.Peek() != c || r.at >= len(r.doc) {
 		return false
 	}

@@ -2,6 +2,7 @@ package jsonwalk
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -24,6 +25,10 @@ func (r *Reader) Text() []byte {
 // quoted steps over a string, and says whether it is ASCII without escapes.
 func (r *Reader) quoted() (ascii bool) {
 	r.expect('"')
+	if n := bytes.IndexByte(r.doc[r.at:], '"'); n >= 0 && simple(r.doc[r.at:r.at+n]) {
+		r.at += n + 1
+		return true
+	}
 	ascii = true
 	for i := r.at; i < len(r.doc); i++ {
 		switch c := r.doc[i]; {
@@ -47,6 +52,25 @@ func (r *Reader) quoted() (ascii bool) {
 	}
 	r.Fail()
 	return false
+}
+
+// simple says that s is ASCII without escapes and control characters. It looks at
+// eight bytes at a time: most of a document is strings.
+func simple(s []byte) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; len(s) >= 8; s = s[8:] {
+		x := binary.LittleEndian.Uint64(s)
+		y := x ^ ones*'\\'
+		if (x|(x-ones*' ')&^x|(y-ones)&^y)&high != 0 {
+			return false
+		}
+	}
+	for _, c := range s {
+		if c < ' ' || c >= utf8.RuneSelf || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // escapeEnd is where the escape ends that b begins with; 0 where it is none.

@@ -14,11 +14,15 @@ import (
 // Apply writes a set together with those of others that come at the same
 // moment, each if its own condition holds.
 func (s *Store) Apply(ctx context.Context, w protocol.WriteSet) (protocol.Task, error) {
-	return s.steps.do(ctx, w)
+	t, err := s.steps.do(ctx, &w)
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	return *t, nil
 }
 
-func (s *Store) applyBatch(ctx context.Context, ws []protocol.WriteSet) []result[protocol.Task] {
-	out := make([]result[protocol.Task], len(ws))
+func (s *Store) applyBatch(ctx context.Context, ws []*protocol.WriteSet) []result[*protocol.Task] {
+	out := make([]result[*protocol.Task], len(ws))
 	if !s.applyBlind(ctx, ws, out) {
 		s.applyAll(ctx, ws, out)
 	}
@@ -26,13 +30,13 @@ func (s *Store) applyBatch(ctx context.Context, ws []protocol.WriteSet) []result
 		if out[i].err != nil {
 			s.rows.drop(ws[i].Task.ID)
 		} else {
-			s.rows.keep(&out[i].out)
+			s.rows.keep(out[i].out)
 		}
 	}
 	return out
 }
 
-func (s *Store) applyAll(ctx context.Context, ws []protocol.WriteSet, out []result[protocol.Task]) {
+func (s *Store) applyAll(ctx context.Context, ws []*protocol.WriteSet, out []result[*protocol.Task]) {
 	err := s.transact(ctx, func(ctx context.Context, t *tx) error { return s.applyOnce(ctx, t, ws, out) })
 	switch {
 	case err == nil:
@@ -42,7 +46,7 @@ func (s *Store) applyAll(ctx context.Context, ws []protocol.WriteSet, out []resu
 		}
 	default:
 		for i := range out {
-			out[i] = result[protocol.Task]{err: judged(err)}
+			out[i] = result[*protocol.Task]{err: judged(err)}
 		}
 	}
 }
@@ -50,7 +54,7 @@ func (s *Store) applyAll(ctx context.Context, ws []protocol.WriteSet, out []resu
 // applyOnce: the first round locks the tasks and whatever else the sets touch,
 // the second writes. A task that is in the batch twice is written once, as the
 // second set leaves it.
-func (s *Store) applyOnce(ctx context.Context, t *tx, ws []protocol.WriteSet, out []result[protocol.Task]) error {
+func (s *Store) applyOnce(ctx context.Context, t *tx, ws []*protocol.WriteSet, out []result[*protocol.Task]) error {
 	ids := map[string]bool{}
 	var sets [][]protocol.Entry
 	for i := range ws {
@@ -70,8 +74,8 @@ func (s *Store) applyOnce(ctx context.Context, t *tx, ws []protocol.WriteSet, ou
 	}
 	wrote := false
 	for i := range ws {
-		out[i] = result[protocol.Task]{}
-		out[i].out, out[i].err = st.apply(&ws[i])
+		out[i] = result[*protocol.Task]{}
+		out[i].out, out[i].err = st.apply(ws[i])
 		wrote = wrote || out[i].err == nil
 	}
 	if !wrote {
@@ -81,9 +85,10 @@ func (s *Store) applyOnce(ctx context.Context, t *tx, ws []protocol.WriteSet, ou
 	return s.commit(ctx, t, st.c)
 }
 
-// row is a locked task: as it was and as it is going to be.
+// row is a locked task: as it was and as it is going to be. Neither is changed,
+// only replaced, so that others may hold it too.
 type row struct {
-	was, is protocol.Task
+	was, is *protocol.Task
 	changed bool
 }
 
@@ -98,35 +103,35 @@ type steps struct {
 func (st *steps) lock(rows pgx.Rows) error {
 	return each(rows, func(r pgx.CollectableRow) error {
 		t, err := scanTask(r)
-		st.rows[t.ID] = &row{was: t, is: t}
+		st.rows[t.ID] = &row{was: &t, is: &t}
 		return err
 	})
 }
 
 // apply does to a row what the protocol decided, or leaves everything as it is.
-func (st *steps) apply(w *protocol.WriteSet) (protocol.Task, error) {
+func (st *steps) apply(w *protocol.WriteSet) (*protocol.Task, error) {
 	r := st.rows[w.Task.ID]
 	if r == nil {
-		return protocol.Task{}, protocol.ErrNotFound
+		return nil, protocol.ErrNotFound
 	}
-	if !w.If.Holds(&r.is) {
-		return protocol.Task{}, protocol.ErrStale
+	if !w.If.Holds(r.is) {
+		return nil, protocol.ErrStale
 	}
 	t := w.Task
 	t.Version = r.is.Version + 1
 	doc.UTC(&t)
-	if err := protocol.CheckStep(&r.is, &t); err != nil {
-		return protocol.Task{}, err
+	if err := protocol.CheckStep(r.is, &t); err != nil {
+		return nil, err
 	}
 	for i := range w.Records {
 		if slices.ContainsFunc(st.c.records, func(have protocol.Record) bool {
 			return have.ID == w.Records[i].ID && have.Workspace == w.Records[i].Workspace
 		}) {
-			return protocol.Task{}, broken("record %s exists", w.Records[i].ID)
+			return nil, broken("record %s exists", w.Records[i].ID)
 		}
 	}
 	if err := st.c.books.post(w.Entries); err != nil {
-		return protocol.Task{}, err
+		return nil, err
 	}
 	st.c.records = append(st.c.records, w.Records...)
 	for _, sup := range w.Superseded {
@@ -148,8 +153,8 @@ func (st *steps) apply(w *protocol.WriteSet) (protocol.Task, error) {
 	if h := t.Identity.Hash; w.Free && !h.IsZero() {
 		st.c.dropped = append(st.c.dropped, holder{h, t.ID})
 	}
-	r.is, r.changed = t, true
-	return t, nil
+	r.is, r.changed = &t, true
+	return r.is, nil
 }
 
 // settle names the rows that changed, each fenced by what was read of it.
@@ -157,13 +162,13 @@ func (st *steps) settle() {
 	for _, r := range st.rows {
 		if r.changed {
 			was := protocol.Condition{State: r.was.State, Token: r.was.Lease.Token, Version: r.was.Version}
-			st.c.updated = append(st.c.updated, update{&r.is, was})
+			st.c.updated = append(st.c.updated, update{r.is, was, doc.SameBody(r.was, r.is)})
 		}
 	}
 }
 
 // touched are the records that sets change.
-func touched(ws []protocol.WriteSet) (ids []string) {
+func touched(ws []*protocol.WriteSet) (ids []string) {
 	for i := range ws {
 		for _, s := range ws[i].Superseded {
 			ids = append(ids, s.ID)
@@ -179,7 +184,7 @@ func touched(ws []protocol.WriteSet) (ids []string) {
 
 // queueFreed locks the identities that sets free, before any account: everybody
 // locks tasks, identities, records, accounts and counters in this order.
-func (s *Store) queueFreed(b *pgx.Batch, ws []protocol.WriteSet) {
+func (s *Store) queueFreed(b *pgx.Batch, ws []*protocol.WriteSet) {
 	var hashes [][]byte
 	for i := range ws {
 		if ws[i].Free {

@@ -69,7 +69,7 @@ func (s *Store) acceptBlind(ctx context.Context, ps []proposal, which []int, out
 
 // applyBlind reports whether all sets are written. Each is judged by the row as
 // this node last wrote it; the database refuses if it is not that one any more.
-func (s *Store) applyBlind(ctx context.Context, ws []protocol.WriteSet, out []result[protocol.Task]) bool {
+func (s *Store) applyBlind(ctx context.Context, ws []*protocol.WriteSet, out []result[*protocol.Task]) bool {
 	if !s.hopes.steps.there() {
 		return false
 	}
@@ -77,9 +77,8 @@ func (s *Store) applyBlind(ctx context.Context, ws []protocol.WriteSet, out []re
 	st := &steps{rows: make(map[string]*row, len(ws)), records: map[string]protocol.Record{}, blind: true}
 	rows := make([]row, len(ws))
 	for i := range ws {
-		w := &ws[i]
-		r := &rows[i]
-		if !s.rows.get(w.Task.ID, &r.was) || len(w.Superseded) > 0 || !w.If.Holds(&r.was) || st.rows[r.was.ID] != nil {
+		w, r := ws[i], &rows[i]
+		if r.was = s.rows.get(w.Task.ID); r.was == nil || len(w.Superseded) > 0 || !w.If.Holds(r.was) || st.rows[r.was.ID] != nil {
 			return false
 		}
 		r.is = r.was
@@ -89,7 +88,7 @@ func (s *Store) applyBlind(ctx context.Context, ws []protocol.WriteSet, out []re
 	st.c = &changes{books: newFiction(sets...)}
 	for i := range ws {
 		for _, e := range ws[i].Entries {
-			was := &rows[i].was
+			was := rows[i].was
 			if (e.Kind != protocol.Settle && e.Kind != protocol.Release) || e.Of != was.Reservation || e.Amount != was.Amount || e.Account != was.Account {
 				return false
 			}
@@ -97,7 +96,7 @@ func (s *Store) applyBlind(ctx context.Context, ws []protocol.WriteSet, out []re
 		}
 	}
 	for i := range ws {
-		if _, err := st.apply(&ws[i]); err != nil {
+		if _, err := st.apply(ws[i]); err != nil {
 			return false
 		}
 	}
@@ -146,32 +145,25 @@ type kept struct {
 
 const mostKept = 10_000
 
-// get copies a task that is known.
-func (k *kept) get(id string, to *protocol.Task) bool {
+// get gives a task that is known, or nil.
+func (k *kept) get(id string) *protocol.Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	t := k.tasks[id]
-	if t != nil {
-		*to = *t
-	}
-	return t != nil
+	return k.tasks[id]
 }
 
-// keep remembers a task while it runs.
+// keep remembers a task while it runs. Nobody changes it from now on.
 func (k *kept) keep(t *protocol.Task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case t.State != protocol.Running:
 		delete(k.tasks, t.ID)
-	case k.tasks[t.ID] != nil:
-		*k.tasks[t.ID] = *t
 	default:
 		if k.tasks == nil || len(k.tasks) >= mostKept {
 			k.tasks = map[string]*protocol.Task{}
 		}
-		is := *t
-		k.tasks[t.ID] = &is
+		k.tasks[t.ID] = t
 	}
 }
 
@@ -192,12 +184,13 @@ func (s *Store) blindly(ctx context.Context, c *changes) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
+	defer c.sent()
 	return s.again(ctx, func() error {
 		conn, err := s.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
-		return unknown(conn.QueryRow(ctx, write, args...).Scan(nil))
+		return unknown(s.send(ctx, conn.Conn(), args))
 	})
 }

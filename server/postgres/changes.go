@@ -26,6 +26,7 @@ type changes struct {
 	dropped []holder // identities that are free again
 	shown   []string // ids of records that search knows now
 	edited  []protocol.Record
+	arrays  [][]byte // on their way
 }
 
 // write is one transaction, or the last part of one; a session keeps its plans.
@@ -36,6 +37,7 @@ const write = `select memwrite_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 type update struct {
 	task *protocol.Task
 	old  protocol.Condition
+	same bool // only how it stands is another
 }
 
 type holder struct {
@@ -80,7 +82,17 @@ func (c *changes) args() ([]any, error) {
 	}
 	dropped, droppers := holders(c.dropped)
 	spaces, counts, history := c.transitions()
-	return []any{created, steps, dropped, droppers, c.shown, c.entries(), c.moves(), spaces, counts, history}, nil
+	entries := c.entries()
+	c.arrays = [][]byte{created, steps, entries, history}
+	return []any{dropped, droppers, c.shown, spaces, counts, c.moves(), history, entries, steps, created}, nil
+}
+
+// sent gives back what args took: it is on its way, or never will be.
+func (c *changes) sent() {
+	for _, b := range c.arrays {
+		giveBack(b)
+	}
+	c.arrays = nil
 }
 
 func (c *changes) tasks() ([]byte, error) {
@@ -105,14 +117,22 @@ func (c *changes) tasks() ([]byte, error) {
 }
 
 func (c *changes) steps() ([]byte, error) {
-	rows := newRows(len(c.updated), 15, 1500)
+	rows := newRows(len(c.updated), 16, 1200)
 	for i := range c.updated {
 		u := &c.updated[i]
 		rows.begin()
 		rows.text(u.task.ID)
 		standing(rows, u.task)
-		if err := rows.document(func(b []byte) ([]byte, error) { return doc.AppendTask(b, u.task) }); err != nil {
+		put := doc.AppendTask
+		if u.same {
+			rows.bytea(nil) // the document stays
+			put = doc.AppendStanding
+		}
+		if err := rows.document(func(b []byte) ([]byte, error) { return put(b, u.task) }); err != nil {
 			return nil, err
+		}
+		if !u.same {
+			rows.bytea(nil)
 		}
 		rows.text(string(u.old.State))
 		rows.text(u.old.Token)
@@ -203,7 +223,7 @@ func (c *changes) queueRecords(b *pgx.Batch) error {
 }
 
 func (c *changes) entries() []byte {
-	rows := newRows(len(c.books.entries), 10, 400)
+	rows := newRows(len(c.books.entries), 10, 500)
 	for i := range c.books.entries {
 		e := &c.books.entries[i]
 		rows.begin()
@@ -245,14 +265,13 @@ func (c *changes) moves() []byte {
 // that a reader sees later than another never smaller.
 func (c *changes) transitions() (spaces []string, counts []int64, history []byte) {
 	ranks := map[string]int64{}
-	rows := newRows(len(c.history), 12, 350)
+	rows := newRows(len(c.history), 11, 300)
 	for i := range c.history {
 		t := &c.history[i]
 		ranks[t.Workspace]++
 		rows.begin()
 		rows.text(t.Workspace)
 		rows.bigint(ranks[t.Workspace])
-		rows.text(protocol.TransitionID(t.TaskID, t.Number))
 		rows.text(t.TaskID)
 		rows.integer(t.Number)
 		rows.integer(t.Run)

@@ -21,11 +21,11 @@ import (
 // What is due the database's clock says too (see Clock): a node that is wrong
 // about the time takes nothing.
 func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func(protocol.Task) (protocol.WriteSet, bool)) ([]protocol.Task, error) {
-	var out []protocol.Task
+	var got []*protocol.Task
 	var failed []error
 	err := s.transact(ctx, func(ctx context.Context, t *tx) error {
-		out, failed = nil, nil
-		return s.claimOnce(ctx, t, now, limit, decide, &out, &failed)
+		got, failed = nil, nil
+		return s.claimOnce(ctx, t, now, limit, decide, &got, &failed)
 	})
 	if refused(err) && limit > 1 {
 		// A row that the database alone refuses: one by one, those before and
@@ -35,8 +35,10 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 	if err != nil {
 		return nil, judged(err)
 	}
-	for i := range out {
-		s.rows.keep(&out[i])
+	out := make([]protocol.Task, len(got))
+	for i, t := range got {
+		s.rows.keep(t)
+		out[i] = *t
 	}
 	return out, errors.Join(failed...)
 }
@@ -77,7 +79,7 @@ const due = `select t.due_at, ` + taskColumns + ` from tasks t
 	where t.due_at <= $1 and t.due_at <= coalesce($2, ` + clockNow + `) and (t.due_at, t.id) > ($3, $4)
 	order by t.due_at, t.id limit $5 for update skip locked`
 
-func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, decide func(protocol.Task) (protocol.WriteSet, bool), out *[]protocol.Task, failed *[]error) error {
+func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, decide func(protocol.Task) (protocol.WriteSet, bool), out *[]*protocol.Task, failed *[]error) error {
 	st := &steps{c: &changes{books: newBooks()}, rows: map[string]*row{}, records: map[string]protocol.Record{}}
 	lastAt, lastID := int64(math.MinInt64), ""
 	var theirs *int64
@@ -87,7 +89,7 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 	}
 	for len(*out) < limit {
 		seen, want := 0, limit-len(*out)
-		var chosen []protocol.WriteSet
+		var chosen []*protocol.WriteSet
 		err := t.round(ctx, func(b *pgx.Batch) {
 			b.Queue(due, nanos(now), theirs, lastAt, lastID, want).Query(func(rows pgx.Rows) error {
 				return each(rows, func(r pgx.CollectableRow) error {
@@ -101,11 +103,8 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 						return err
 					}
 					if w, ok := decide(task); ok {
-						st.rows[task.ID] = &row{was: task, is: task}
-						if chosen == nil {
-							chosen = make([]protocol.WriteSet, 0, min(want, size))
-						}
-						chosen = append(chosen, w)
+						st.rows[task.ID] = &row{was: &task, is: &task}
+						chosen = append(chosen, &w)
 					}
 					return nil
 				})
@@ -119,7 +118,7 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 		}
 		*out = slices.Grow(*out, len(chosen))
 		for i := range chosen {
-			task, err := st.apply(&chosen[i])
+			task, err := st.apply(chosen[i])
 			if err != nil {
 				*failed = append(*failed, err)
 				continue
@@ -139,7 +138,7 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 
 // lockWhat locks what sets that end tasks touch besides: repair's, not a
 // runner's.
-func (s *Store) lockWhat(ctx context.Context, t *tx, have *books, ws []protocol.WriteSet) error {
+func (s *Store) lockWhat(ctx context.Context, t *tx, have *books, ws []*protocol.WriteSet) error {
 	var sets [][]protocol.Entry
 	touches := false
 	for i := range ws {

@@ -16,7 +16,7 @@ const mostAgain = 100
 var errBusy = errors.New("postgres: what holds the identity moved at every look")
 
 // size bounds a batch.
-const size = 256
+const size = 512
 
 // group commits what many callers want together: whoever comes while a batch is
 // on its way is in the next one. One batch is on its way at a time: a second

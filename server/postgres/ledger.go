@@ -45,7 +45,7 @@ func (s *Store) queueBooks(b *pgx.Batch, books *books) {
 		}
 	}
 	if len(ask) > 0 {
-		b.Queue(`select id from entries where id = any($1::text[])`, ask).Query(func(rows pgx.Rows) error {
+		b.Queue(`select id from entries where id = any($1::text[]) and of_id = ''`, ask).Query(func(rows pgx.Rows) error {
 			return each(rows, func(r pgx.CollectableRow) error {
 				var id string
 				err := r.Scan(&id)
@@ -58,7 +58,7 @@ func (s *Store) queueBooks(b *pgx.Batch, books *books) {
 
 // queueOpen reads the reservations that sets end, and those that they would
 // make a second time.
-func (s *Store) queueOpen(b *pgx.Batch, books *books, ws []protocol.WriteSet) {
+func (s *Store) queueOpen(b *pgx.Batch, books *books, ws []*protocol.WriteSet) {
 	var ids []string
 	for i := range ws {
 		for _, e := range ws[i].Entries {
@@ -73,7 +73,7 @@ func (s *Store) queueOpen(b *pgx.Batch, books *books, ws []protocol.WriteSet) {
 	if len(ids) == 0 {
 		return
 	}
-	b.Queue(`select e.id, e.amount from entries e where e.id = any($1::text[]) and e.kind = 'reserve'
+	b.Queue(`select e.id, e.amount from entries e where e.id = any($1::text[]) and e.of_id = '' and e.kind = 'reserve'
 		and not exists (select 1 from entries o where o.of_id = e.id and o.of_id <> '')`, ids).Query(func(rows pgx.Rows) error {
 		return each(rows, func(r pgx.CollectableRow) error {
 			var id string
@@ -87,7 +87,9 @@ func (s *Store) queueOpen(b *pgx.Batch, books *books, ws []protocol.WriteSet) {
 
 // commit writes what was decided.
 func (s *Store) commit(ctx context.Context, t *tx, c *changes) error {
-	if err := t.commit(ctx, c.queue); err != nil {
+	err := t.commit(ctx, c.queue)
+	c.sent()
+	if err != nil {
 		return err
 	}
 	for _, a := range c.books.accounts {
@@ -118,7 +120,7 @@ func (s *Store) Post(ctx context.Context, entries ...protocol.Entry) error {
 		c := &changes{books: newBooks(entries)}
 		if err := t.round(ctx, func(b *pgx.Batch) {
 			s.queueBooks(b, c.books)
-			s.queueOpen(b, c.books, []protocol.WriteSet{{Entries: entries}})
+			s.queueOpen(b, c.books, []*protocol.WriteSet{{Entries: entries}})
 		}); err != nil {
 			return err
 		}

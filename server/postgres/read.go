@@ -109,13 +109,13 @@ func (s *Store) Transitions(ctx context.Context, workspace string, after int64, 
 		workspace, after, bound(limit))
 }
 
-const transitionColumns = `id, position, workspace, task_id, number, run, attempt, from_state, to_state, class, code, at`
+const transitionColumns = `position, workspace, task_id, number, run, attempt, from_state, to_state, class, code, at`
 
 func scanTransition(row pgx.CollectableRow) (protocol.Transition, error) {
 	var t protocol.Transition
 	var at int64
-	err := row.Scan(&t.ID, &t.Position, &t.Workspace, &t.TaskID, &t.Number, &t.Run, &t.Attempt, &t.From, &t.To, &t.Class, &t.Code, &at)
-	t.At = moment(at)
+	err := row.Scan(&t.Position, &t.Workspace, &t.TaskID, &t.Number, &t.Run, &t.Attempt, &t.From, &t.To, &t.Class, &t.Code, &at)
+	t.ID, t.At = protocol.TransitionID(t.TaskID, t.Number), moment(at)
 	return t, err
 }
 

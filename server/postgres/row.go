@@ -45,17 +45,20 @@ func digest(s string) []byte {
 	return h[:16]
 }
 
-const taskColumns = `t.id, t.version, t.doc`
+const taskColumns = `t.id, t.version, t.doc, t.standing`
 
 // scanTask reads columns of before and then taskColumns.
 func scanTask(row pgx.CollectableRow, before ...any) (protocol.Task, error) {
 	var id string
 	var version int64
-	var body pgtype.DriverBytes // of the connection: what is read of it is copied
-	if err := row.Scan(append(before, &id, &version, &body)...); err != nil {
+	var body, standing pgtype.DriverBytes // of the connection: what is read of them is copied
+	if err := row.Scan(append(before, &id, &version, &body, &standing)...); err != nil {
 		return protocol.Task{}, err
 	}
 	t, err := doc.Task(body, version)
+	if err == nil && standing != nil {
+		err = doc.Stand(&t, standing)
+	}
 	if err != nil {
 		return protocol.Task{ID: id}, unreadable("task", id)
 	}

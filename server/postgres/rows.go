@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -35,9 +36,34 @@ const header = 20
 func newRows(n, fields, size int) *rows {
 	r := &rows{fields: fields}
 	if n > 0 {
-		r.b = make([]byte, header, header+n*size)
+		r.b = room(header + n*size)[:header]
+		clear(r.b)
 	}
 	return r
+}
+
+// spare are the arrays of batches before this one. They are most of what a batch
+// would leave to be collected.
+var spare sync.Pool
+
+// least is the smallest that is kept: a connection may go on with one that is
+// smaller.
+const least = 4096
+
+// room has no length and at least that capacity.
+func room(size int) []byte {
+	if size >= least {
+		if b, _ := spare.Get().(*[]byte); b != nil && cap(*b) >= size {
+			return (*b)[:0]
+		}
+	}
+	return make([]byte, 0, size)
+}
+
+func giveBack(b []byte) {
+	if cap(b) >= least {
+		spare.Put(&b)
+	}
 }
 
 // begin begins a row; its fields follow in the order of the type.
@@ -124,12 +150,12 @@ func (r *rows) array() []byte {
 // rowType is a composite type and the type of its arrays.
 type rowType struct{ element, array uint32 }
 
-// readRowTypes finds the types of write's parameters in this database.
+// readRowTypes finds the types of write's last parameters in this database.
 func readRowTypes(ctx context.Context, db interface {
 	Query(context.Context, string, ...any) (pgx.Rows, error)
 }) ([]rowType, error) {
-	found, err := db.Query(ctx, `select oid, typarray from pg_type where oid = any(array['memwrite_task', 'memwrite_step', 'memwrite_entry',
-		'memwrite_move', 'memwrite_transition']::regtype[])`)
+	found, err := db.Query(ctx, `select p.oid, p.typarray from unnest(array['memwrite_move', 'memwrite_transition', 'memwrite_entry',
+		'memwrite_step', 'memwrite_task']::regtype[]) with ordinality as u(type, n) join pg_type p on p.oid = u.type order by u.n`)
 	if err != nil {
 		return nil, err
 	}

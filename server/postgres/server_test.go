@@ -74,7 +74,7 @@ func TestTheDatabaseRefusesBrokenRows(t *testing.T) {
 		`update balances set available = -1, granted = reserved - 1`,
 		`update balances set spent = spent + 1`,
 		`insert into identities select hash, 'another' from identities`,
-		`insert into transitions select workspace, position + 100, id, task_id, number, run, attempt, from_state, to_state, class, code, at from transitions`,
+		`insert into transitions select workspace, position + 100 * n, id, task_id, number, run, attempt, from_state, 'FAILED', class, code, at from transitions, generate_series(1, 2) n`,
 	} {
 		if _, err := db.Exec(t.Context(), sql); err == nil {
 			t.Errorf("written: %s", sql)

@@ -44,7 +44,7 @@ type Store struct {
 	clock       *Clock
 	callerClock bool
 	accepts     *group[proposal, accepted]
-	steps       *group[protocol.WriteSet, protocol.Task]
+	steps       *group[*protocol.WriteSet, *protocol.Task]
 	seen        seen
 	spaces      seen
 	rows        kept

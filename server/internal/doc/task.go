@@ -30,31 +30,9 @@ func AppendTask(b []byte, t *protocol.Task) ([]byte, error) {
 	if t.Command != nil {
 		w.object("command", func() { ofCommand(w, t.Command) })
 	}
-	w.must("state", string(t.State))
-	w.mustNumber("run", int64(t.Run))
-	w.number("attempts", int64(t.Attempts))
-	w.mustNumber("max_attempts", int64(t.MaxAttempts))
-	w.number("invalid", int64(t.Invalid))
-	if l := &t.Lease; l.Owner != "" || l.Token != "" || !l.Expires.IsZero() {
-		w.object("lease", func() {
-			w.must("owner", l.Owner)
-			w.must("token", l.Token)
-			w.mustInstant("expires", l.Expires)
-		})
-	}
-	w.instant("next_attempt", t.NextAttempt)
-	if f := t.Failure; f != nil {
-		w.object("failure", func() {
-			w.must("class", string(f.Class))
-			w.must("code", f.Code)
-			w.text("message", f.Message)
-		})
-	}
 	if t.Plan != nil {
 		w.object("plan", func() { ofPlan(w, t.Plan) })
 	}
-	w.yes("committed", t.Committed)
-	w.must("projection", string(t.Projection))
 	if r := t.Result; r != nil {
 		w.object("result", func() {
 			w.must("outcome", string(r.Outcome))
@@ -66,11 +44,8 @@ func AppendTask(b []byte, t *protocol.Task) ([]byte, error) {
 	w.text("account", t.Account.Workspace)
 	w.number("amount", t.Amount)
 	w.text("reservation", t.Reservation)
-	w.mustNumber("transitions", int64(t.Transitions))
 	w.instant("created", t.CreatedAt)
-	w.instant("updated", t.UpdatedAt)
-	w.instant("started", t.StartedAt)
-	w.instant("completed", t.CompletedAt)
+	ofStanding(w, t)
 	return w.end()
 }
 
