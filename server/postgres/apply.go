@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/server/internal/doc"
@@ -90,6 +91,7 @@ func (s *Store) applyOnce(ctx context.Context, t *tx, ws []*protocol.WriteSet, o
 type row struct {
 	was, is *protocol.Task
 	changed bool
+	place   *pgtype.TID // of the locked row, where that is known
 }
 
 // steps applies write sets to locked rows.
@@ -162,7 +164,7 @@ func (st *steps) settle() {
 	for _, r := range st.rows {
 		if r.changed {
 			was := protocol.Condition{State: r.was.State, Token: r.was.Lease.Token, Version: r.was.Version}
-			st.c.updated = append(st.c.updated, update{r.is, was, doc.SameBody(r.was, r.is)})
+			st.c.updated = append(st.c.updated, update{r.is, was, doc.SameBody(r.was, r.is), r.place})
 		}
 	}
 }

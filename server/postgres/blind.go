@@ -85,7 +85,7 @@ func (s *Store) applyBlind(ctx context.Context, ws []*protocol.WriteSet, out []r
 		st.rows[r.was.ID] = r
 		sets = append(sets, w.Entries)
 	}
-	st.c = &changes{books: newFiction(sets...)}
+	st.c = &changes{books: newFiction(sets...), updated: make([]update, 0, len(ws)), history: make([]protocol.Transition, 0, len(ws))}
 	for i := range ws {
 		for _, e := range ws[i].Entries {
 			was := rows[i].was

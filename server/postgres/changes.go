@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 	"github.com/memwrite/memwrite-go/server/internal/doc"
@@ -35,9 +36,10 @@ const write = `select memwrite_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 // update is a task's new row with what the old one must still be.
 type update struct {
-	task *protocol.Task
-	old  protocol.Condition
-	same bool // only how it stands is another
+	task  *protocol.Task
+	old   protocol.Condition
+	same  bool // only how it stands is another
+	place *pgtype.TID
 }
 
 type holder struct {
@@ -117,7 +119,7 @@ func (c *changes) tasks() ([]byte, error) {
 }
 
 func (c *changes) steps() ([]byte, error) {
-	rows := newRows(len(c.updated), 16, 1200)
+	rows := newRows(len(c.updated), 17, 1200)
 	for i := range c.updated {
 		u := &c.updated[i]
 		rows.begin()
@@ -137,6 +139,7 @@ func (c *changes) steps() ([]byte, error) {
 		rows.text(string(u.old.State))
 		rows.text(u.old.Token)
 		rows.bigint(u.old.Version)
+		rows.place(u.place)
 	}
 	return rows.array(), nil
 }

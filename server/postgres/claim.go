@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
 )
@@ -75,7 +76,7 @@ func (s *Store) claimSingly(ctx context.Context, now time.Time, limit int, decid
 
 // due locks the next rows. The database judges by its own clock unless the
 // store was opened with the caller's.
-const due = `select t.due_at, ` + taskColumns + ` from tasks t
+const due = `select t.due_at, t.ctid, ` + taskColumns + ` from tasks t
 	where t.due_at <= $1 and t.due_at <= coalesce($2, ` + clockNow + `) and (t.due_at, t.id) > ($3, $4)
 	order by t.due_at, t.id limit $5 for update skip locked`
 
@@ -94,7 +95,8 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 			b.Queue(due, nanos(now), theirs, lastAt, lastID, want).Query(func(rows pgx.Rows) error {
 				return each(rows, func(r pgx.CollectableRow) error {
 					seen++
-					task, err := scanTask(r, &lastAt)
+					place := &pgtype.TID{}
+					task, err := scanTask(r, &lastAt, place)
 					lastID = task.ID
 					if errors.Is(err, protocol.ErrInvariant) {
 						*failed = append(*failed, err)
@@ -103,7 +105,7 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 						return err
 					}
 					if w, ok := decide(task); ok {
-						st.rows[task.ID] = &row{was: &task, is: &task}
+						st.rows[task.ID] = &row{was: &task, is: &task, place: place}
 						chosen = append(chosen, &w)
 					}
 					return nil
@@ -117,6 +119,7 @@ func (s *Store) claimOnce(ctx context.Context, t *tx, now time.Time, limit int, 
 			return err
 		}
 		*out = slices.Grow(*out, len(chosen))
+		st.c.history = slices.Grow(st.c.history, len(chosen))
 		for i := range chosen {
 			task, err := st.apply(chosen[i])
 			if err != nil {

@@ -126,6 +126,16 @@ func (r *rows) integer(n int) {
 	r.b = binary.BigEndian.AppendUint32(r.b, uint32(n))
 }
 
+func (r *rows) place(at *pgtype.TID) {
+	if at == nil {
+		r.null(pgtype.TIDOID)
+		return
+	}
+	r.field(pgtype.TIDOID, 6)
+	r.b = binary.BigEndian.AppendUint32(r.b, at.BlockNumber)
+	r.b = binary.BigEndian.AppendUint16(r.b, at.OffsetNumber)
+}
+
 func (r *rows) boolean(yes bool) {
 	r.field(oidBoolean, 1)
 	r.b = append(r.b, 0)

@@ -32,7 +32,8 @@ create type memwrite_step as (
   id text, state text, version bigint, attempts integer, max_attempts integer, lease_owner text, lease_token text,
   due_at bigint, committed boolean, plan_hash bytea, has_input boolean,
   doc bytea, standing bytea, -- one of the two
-  old_state text, old_token text, old_version bigint); -- what the row must still be
+  old_state text, old_token text, old_version bigint, -- what the row must still be
+  place tid); -- where it is, if it is locked; all of a batch or none
 
 create type memwrite_entry as (
   id text, workspace text, unit text, period text, kind text, amount bigint, task_id text, run integer, of_id text, at bigint);
@@ -69,10 +70,17 @@ begin
       u.committed, u.plan_hash, u.has_input, u.created_at, u.doc from unnest(created) u;
   end if;
   if cardinality(steps) > 0 then
-    update tasks t set state = u.state, version = u.version, attempts = u.attempts, max_attempts = u.max_attempts, lease_owner = u.lease_owner,
-      lease_token = u.lease_token, due_at = u.due_at, committed = u.committed, plan_hash = u.plan_hash, has_input = u.has_input, doc = coalesce(u.doc, t.doc), standing = u.standing
-      from unnest(steps) u
-      where t.id = u.id and t.state = u.old_state and t.lease_token = u.old_token and t.version = u.old_version;
+    if steps[1].place is null then
+      update tasks t set state = u.state, version = u.version, attempts = u.attempts, max_attempts = u.max_attempts, lease_owner = u.lease_owner,
+        lease_token = u.lease_token, due_at = u.due_at, committed = u.committed, plan_hash = u.plan_hash, has_input = u.has_input, doc = coalesce(u.doc, t.doc), standing = u.standing
+        from unnest(steps) u
+        where t.id = u.id and t.state = u.old_state and t.lease_token = u.old_token and t.version = u.old_version;
+    else
+      update tasks t set state = u.state, version = u.version, attempts = u.attempts, max_attempts = u.max_attempts, lease_owner = u.lease_owner,
+        lease_token = u.lease_token, due_at = u.due_at, committed = u.committed, plan_hash = u.plan_hash, has_input = u.has_input, doc = coalesce(u.doc, t.doc), standing = u.standing
+        from unnest(steps) u
+        where t.ctid = u.place and t.id = u.id and t.state = u.old_state and t.lease_token = u.old_token and t.version = u.old_version;
+    end if;
     get diagnostics met = row_count;
     if met <> cardinality(steps) then
       perform memwrite_require(false);
