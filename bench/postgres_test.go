@@ -31,7 +31,7 @@ const connections = 32
 // A worker of River's is free again before what it did is committed: with 200 of
 // them it holds some 300 to 1000 jobs on the average, and 3000 at its most
 // (river_held tells). A runner of ours is free when its task has ended.
-const held = 600
+const held = 800
 
 func onPostgres(t *testing.T) *storebench.Bench { return onDatabase(t, storebench.Database(t)) }
 
