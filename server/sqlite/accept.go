@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/memwrite/memwrite-go/internal/protocol"
@@ -30,9 +29,13 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 		s.fresh.forget()
 		defer s.fresh.forget()
 	}
+	sound := protocol.CheckTask(&t)
 	var twin *protocol.Task
 	err = s.write(ctx, func(x *tx) error {
 		twin = nil
+		if err := x.place(t.Workspace); err != nil {
+			return err
+		}
 		seq, err := x.next()
 		if err != nil {
 			return err
@@ -42,14 +45,10 @@ func (s *Store) Accept(ctx context.Context, a protocol.Acceptance) (protocol.Tas
 				return err
 			}
 		}
-		if err := protocol.CheckTask(&t); err != nil {
-			return err
+		if sound != nil {
+			return sound
 		}
-		err = x.insertTask(&t, seq, string(raw))
-		if errors.Is(err, errForeign) {
-			return protocol.ErrNotFound // no such workspace
-		}
-		if err != nil {
+		if err := x.insertTask(&t, seq, string(raw)); err != nil {
 			return err
 		}
 		if err := x.bury(graves); err != nil {
@@ -88,7 +87,7 @@ func (x *tx) insertTask(t *protocol.Task, seq int64, raw string) error {
 	if x.pending.first == 0 {
 		x.pending.first = seq
 	}
-	err := x.add(&x.pending.task, seq, t.ID, t.Workspace, string(t.Kind), string(t.State), t.Version, t.Lease.Token, due(t), nanos(t.CreatedAt), raw)
+	err := x.add(&x.pending.task, seq, t.ID, t.Workspace, string(t.Kind), string(t.State), t.Lease.Token, due(t), nanos(t.CreatedAt), raw)
 	if err == nil {
 		x.last.task = seq
 	}
@@ -100,6 +99,9 @@ func (x *tx) insertTransition(tr *protocol.Transition, task int64) error {
 		return err
 	}
 	x.last.position++
+	if first := (protocol.Transition{Number: 1, Run: 1, To: protocol.Pending, ID: tr.ID, TaskID: tr.TaskID, Workspace: tr.Workspace, At: tr.At}); *tr == first {
+		return x.add(&x.pending.begin, tr.Workspace, x.last.position, task, stamp(tr.At))
+	}
 	return x.add(&x.pending.transition, tr.Workspace, x.last.position, task, tr.Number, tr.Run, tr.Attempt, string(tr.From), string(tr.To), string(tr.Class), tr.Code, stamp(tr.At))
 }
 

@@ -77,3 +77,28 @@ func TestARefusedWriteDoesNotTakeItsNeighboursWithIt(t *testing.T) {
 		t.Errorf("%d tasks, want %d", len(snap.Tasks), kept+1)
 	}
 }
+
+// What one write left to the end of its group is refused when the next one looks:
+// the refusal is the first one's, and the second is written.
+func TestARefusalIsToldToWhoseItIs(t *testing.T) {
+	t.Parallel()
+	s, ctx := open(t), t.Context()
+	if err := s.PutWorkspace(ctx, workspace()); err != nil {
+		t.Fatal(err)
+	}
+	there := accept(t, s, "there")
+	broken := proposal("broken")
+	broken.Task.ID = there.ID
+	hold := sqlite.Hold(s)
+	var first, second error
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _, first = s.Accept(ctx, broken) })
+	sqlite.Queued(s, 1)
+	wg.Go(func() { second = s.PutWorkspace(ctx, protocol.Workspace{ID: "other"}) })
+	hold(2)
+	wg.Wait()
+	if !errors.Is(first, protocol.ErrInvariant) || second != nil {
+		t.Errorf("the first is told %v, the second %v", first, second)
+	}
+	whole(t, s, 1)
+}

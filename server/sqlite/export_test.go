@@ -27,16 +27,21 @@ func Hold(s *Store) (release func(waiting int)) {
 	}()
 	<-held
 	return func(waiting int) {
-		for {
-			s.queue.mu.Lock()
-			n := len(s.queue.waiting)
-			s.queue.mu.Unlock()
-			if n >= waiting {
-				close(free)
-				return
-			}
-			time.Sleep(time.Millisecond)
+		Queued(s, waiting)
+		close(free)
+	}
+}
+
+// Queued returns when so many writes wait.
+func Queued(s *Store, waiting int) {
+	for {
+		s.queue.mu.Lock()
+		n := len(s.queue.waiting)
+		s.queue.mu.Unlock()
+		if n >= waiting {
+			return
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

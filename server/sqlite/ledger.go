@@ -19,8 +19,7 @@ func (s *Store) Post(ctx context.Context, entries ...protocol.Entry) error {
 		}
 	}
 	return s.write(ctx, func(x *tx) error {
-		var one int64
-		if err := x.query(`SELECT 1 FROM workspace WHERE id = ?`, []any{entries[0].Account.Workspace}, &one); err != nil {
+		if err := x.place(entries[0].Account.Workspace); err != nil {
 			return err
 		}
 		return x.post(entries, "", 0)
@@ -93,6 +92,9 @@ func (x *tx) balance(a protocol.Account) (protocol.Balance, error) {
 		return b, nil
 	}
 	b := protocol.Balance{Account: a}
+	if err := x.place(a.Workspace); err != nil {
+		return b, err
+	}
 	err := x.query(`SELECT granted, available, reserved, spent FROM balance WHERE workspace = ? AND unit = ? AND period = ?`,
 		[]any{a.Workspace, string(a.Unit), a.Period}, &b.Granted, &b.Available, &b.Reserved, &b.Spent)
 	if err != nil && !errors.Is(err, protocol.ErrNotFound) {
@@ -130,6 +132,9 @@ func (x *tx) insertEntry(e *protocol.Entry, known string, seq int64) error {
 	if e.Kind == protocol.Reserve {
 		x.reserved[seq] = reservation{e.ID, e.Run, e.Amount}
 		x.touched = append(x.touched, func() { delete(x.reserved, seq) })
+		if run == 1 {
+			return x.add(&x.pending.reserve, e.Account.Workspace, task, x.last.entry, e.ID, string(e.Account.Unit), e.Account.Period, e.Amount, stamp(e.At))
+		}
 	}
 	return x.add(&x.pending.entry, e.Account.Workspace, task, run, part, x.last.entry, e.ID, string(e.Account.Unit), e.Account.Period, string(e.Kind), e.Amount, stamp(e.At))
 }

@@ -109,15 +109,9 @@ func failed(err error) error {
 	}
 	var e *driver.Error
 	if errors.As(err, &e) {
-		if e.Code() == lib.SQLITE_CONSTRAINT_FOREIGNKEY {
-			return fmt.Errorf("%w: %w", errForeign, err)
-		}
 		if e.Code()&0xff == lib.SQLITE_CONSTRAINT {
 			return fmt.Errorf("%w: %w", protocol.ErrInvariant, err)
 		}
 	}
 	return fmt.Errorf("%w: %w", protocol.ErrUnavailable, err)
 }
-
-// errForeign: a row names another that is not there.
-var errForeign = errors.New("sqlite: what the row belongs to is not there")

@@ -34,6 +34,9 @@ func rowsOf(rs []protocol.Record) ([]row, error) {
 func (x *tx) insertRecords(rs []row, task int64) error {
 	for _, row := range rs {
 		r := row.r
+		if err := x.place(r.Workspace); err != nil {
+			return err
+		}
 		var number any
 		if r.Number != 0 {
 			number = r.Number

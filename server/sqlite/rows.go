@@ -9,41 +9,58 @@ import (
 
 // rows of one table wait here for the end of their group, and are inserted by as
 // few statements as can be: what a statement costs beside its rows is as much as
-// a row.
+// a row or two.
 type rows struct {
 	columns int
-	insert  [sizes]string // of 1<<i rows
+	insert  [most]string // of 1, 2, 3, … rows
 	args    []driver.NamedValue
 }
 
-// sizes is how many numbers of rows have a statement of their own: 1, 2, 4, 8, 16.
-const sizes = 5
+// most is how many rows a statement has at most.
+const most = 16
 
-func rowsInto(table, columns, tail string) rows {
-	r := rows{columns: strings.Count(columns, ",") + 1}
-	row := "(?" + strings.Repeat(", ?", r.columns-1) + ")"
+// A row that is refused leaves those before it in the table, and the whole group
+// or savepoint is given up. So SQLite need not keep a journal of each statement's
+// own, which is a copy of every page it changes.
+//
+// rowsInto takes values as an INSERT has them: what is the same in every row is
+// written out, since to bind a value costs as much as to store it. "" is a
+// parameter for each column.
+func rowsInto(table, columns, values, tail string) rows {
+	if values == "" {
+		values = "?" + strings.Repeat(", ?", strings.Count(columns, ","))
+	}
+	r := rows{columns: strings.Count(values, "?")}
+	row := "(" + values + ")"
 	for i := range r.insert {
-		r.insert[i] = fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s%s", table, columns, row, strings.Repeat(", "+row, 1<<i-1), tail)
+		r.insert[i] = fmt.Sprintf("INSERT OR FAIL INTO %s (%s) VALUES %s%s%s", table, columns, row, strings.Repeat(", "+row, i), tail)
 	}
 	return r
 }
 
 // pending are the rows of a group that are not inserted yet.
 type pending struct {
-	identity, task, entry, transition, record rows
+	identity, task, reserve, entry, begin, transition, record rows
 
 	first int64 // the lowest of the tasks that wait; 0: none does
 	now   int64 // when identities are looked at
 }
 
+const (
+	entryRow      = "workspace, task, run, part, seq, id, unit, period, kind, amount, at"
+	transitionRow = "workspace, position, task, number, run, attempt, was, state, class, code, at"
+)
+
 func newPending() pending {
 	return pending{
-		identity:   rowsInto("identity", "hash, task, expires", takeOver),
-		task:       rowsInto("task", "seq, id, workspace, kind, state, version, token, due, created, doc", ""),
-		entry:      rowsInto("entry", "workspace, task, run, part, seq, id, unit, period, kind, amount, at", ""),
-		transition: rowsInto("transition", "workspace, position, task, number, run, attempt, was, state, class, code, at", ""),
+		identity:   rowsInto("identity", "hash, task, expires", "", takeOver),
+		task:       rowsInto("task", "seq, id, workspace, kind, state, version, token, due, created, doc", "?, ?, ?, ?, ?, 1, ?, ?, ?, ?", ""),
+		reserve:    rowsInto("entry", entryRow, "?, ?, 1, 0, ?, ?, ?, ?, 'reserve', ?, ?", ""),
+		entry:      rowsInto("entry", entryRow, "", ""),
+		begin:      rowsInto("transition", transitionRow, "?, ?, ?, 1, 1, 0, '', 'PENDING', '', '', ?", ""),
+		transition: rowsInto("transition", transitionRow, "", ""),
 		record: rowsInto("record", "id, number, workspace, wire, task, created, expires, projected, forgotten, "+
-			"tenant, project, end_user, user_id, agent_id, run_id, topic, doc", ""),
+			"tenant, project, end_user, user_id, agent_id, run_id, topic, doc", "", ""),
 	}
 }
 
@@ -57,7 +74,9 @@ func (p *pending) drop() {
 }
 
 // all but the identities, in the order in which rows name each other.
-func (p *pending) all() [4]*rows { return [...]*rows{&p.task, &p.entry, &p.transition, &p.record} }
+func (p *pending) all() [6]*rows {
+	return [...]*rows{&p.task, &p.reserve, &p.entry, &p.begin, &p.transition, &p.record}
+}
 
 // add inserts a row: with its group, unless it has a savepoint of its own, which
 // has to tell at once what stands against it.
@@ -75,8 +94,10 @@ func (x *tx) add(r *rows, args ...any) error {
 }
 
 // insertPending inserts what waits. Whoever looks at a table that rows may wait
-// for calls it first, as exec and query do.
-func (x *tx) insertPending() error {
+// for calls it first, as exec and query do. What is refused then may be another
+// write's, so the group has to be written again.
+func (x *tx) insertPending() (err error) {
+	defer func() { x.wrote = x.wrote || err != nil }()
 	if err := x.holdPending(); err != nil {
 		return err
 	}
@@ -99,11 +120,8 @@ func (x *tx) insert(r *rows, more ...any) (int64, error) {
 	args := r.args
 	r.args = r.args[:0]
 	for len(args) > 0 {
-		i := sizes - 1
-		for 1<<i*r.columns > len(args) {
-			i--
-		}
-		some := args[:1<<i*r.columns]
+		n := min(most, len(args)/r.columns)
+		some := args[:n*r.columns]
 		args = args[len(some):]
 		if len(more) > 0 {
 			x.args = appendValues(append(x.args[:0], some...), more)
@@ -112,7 +130,7 @@ func (x *tx) insert(r *rows, more ...any) (int64, error) {
 		for j := range some {
 			some[j].Ordinal = j + 1
 		}
-		st, err := x.statement(r.insert[i])
+		st, err := x.statement(r.insert[n-1])
 		if err != nil {
 			return 0, failed(err)
 		}
@@ -120,11 +138,11 @@ func (x *tx) insert(r *rows, more ...any) (int64, error) {
 		if err != nil {
 			return 0, failed(err)
 		}
-		n, err := res.RowsAffected()
+		done, err := res.RowsAffected()
 		if err != nil {
 			return 0, err
 		}
-		changed += n
+		changed += done
 	}
 	return changed, nil
 }

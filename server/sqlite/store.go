@@ -105,13 +105,14 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if o.VFS, err = gather.Over(o.VFS); err != nil {
 		return nil, err
 	}
-	// A migration makes tables anew that others name: it runs without foreign keys.
+	// Foreign keys stay off: a migration makes tables anew that others name, and the
+	// writer itself looks at what a row belongs to, once.
 	pragmas := []string{"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)", "secure_delete(ON)",
 		"temp_store(MEMORY)", "cache_size(-8192)", "wal_autocheckpoint(10000)"}
 	if err := prepareFile(ctx, dsn(path, o.VFS, pragmas...), o); err != nil {
 		return nil, err
 	}
-	connector, err := sqlite.NewConnector(dsn(path, o.VFS, append(pragmas, "foreign_keys(ON)")...))
+	connector, err := sqlite.NewConnector(dsn(path, o.VFS, pragmas...))
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type tx struct {
 	balances map[protocol.Account]protocol.Balance
 	moved    map[protocol.Account]bool // balances that are not written yet
 	grants   map[string]bool           // ids of grants that are there
+	places   map[string]bool           // workspaces that are there
 	reserved map[int64]reservation     // what a task's run holds, by the task's row
 	last     lasts
 	pending  pending
@@ -50,7 +51,7 @@ type known struct {
 
 func newTx(conn driver.Conn) tx {
 	return tx{conn: conn, prepared: map[string]driver.Stmt{}, tasks: map[string]known{},
-		balances: map[protocol.Account]protocol.Balance{}, moved: map[protocol.Account]bool{}, grants: map[string]bool{},
+		balances: map[protocol.Account]protocol.Balance{}, moved: map[protocol.Account]bool{}, grants: map[string]bool{}, places: map[string]bool{},
 		reserved: map[int64]reservation{}, pending: newPending()}
 }
 
@@ -111,6 +112,9 @@ func (x *tx) flush() error {
 		clear(x.balances)
 		clear(x.grants)
 	}
+	if len(x.places) >= maxRemembered {
+		clear(x.places)
+	}
 	if len(x.reserved) >= maxRemembered {
 		clear(x.reserved)
 	}
@@ -124,6 +128,7 @@ func (x *tx) undo(since int) {
 	}
 	x.touched = x.touched[:since]
 	clear(x.grants)
+	clear(x.places)
 }
 
 // forget drops everything: the transaction is given up.
@@ -132,6 +137,7 @@ func (x *tx) forget() {
 	clear(x.balances)
 	clear(x.moved)
 	clear(x.grants)
+	clear(x.places)
 	clear(x.reserved)
 	x.pending.drop()
 	x.touched, x.last = x.touched[:0], lasts{}

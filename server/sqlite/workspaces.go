@@ -35,6 +35,19 @@ func (ws *workspaces) put(w protocol.Workspace, epoch int64) {
 	ws.known[w.ID] = w
 }
 
+// place says ErrNotFound of a workspace that is not there. One that is stays.
+func (x *tx) place(workspace string) error {
+	if x.places[workspace] {
+		return nil
+	}
+	var one int64
+	err := x.query(`SELECT 1 FROM workspace WHERE id = ?`, []any{workspace}, &one)
+	if err == nil {
+		x.places[workspace] = true
+	}
+	return err
+}
+
 func (ws *workspaces) forget() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
