@@ -78,10 +78,14 @@ func (s *Store) Records(ctx context.Context, q protocol.RecordQuery) ([]protocol
 }
 
 func (s *Store) Similar(ctx context.Context, workspace string, w protocol.Wire, sc protocol.Scope, typ, key string, now time.Time) ([]protocol.Record, error) {
+	hash := topic(workspace, w, sc, typ, key)
+	if !s.tx.topics.may(hash) {
+		return nil, nil
+	}
 	var out []protocol.Record
 	err := s.quick.do(ctx, func(x *tx) error {
 		return x.rows(`SELECT doc, projected FROM record WHERE topic = ? AND (expires IS NULL OR expires > ?) ORDER BY created, seq`,
-			[]any{topic(workspace, w, sc, typ, key), nanos(now)}, func(row []driver.Value) error {
+			[]any{hash, nanos(now)}, func(row []driver.Value) error {
 				var raw []byte
 				var projected bool
 				if err := errors.Join(assign(&raw, row[0]), assign(&projected, row[1])); err != nil {

@@ -43,7 +43,7 @@ func (x *tx) insertRecords(rs []row, task int64) error {
 		}
 		if err := x.add(&x.pending.record, r.ID, number, r.Workspace, string(r.Wire), task, nanos(r.CreatedAt), expires(r),
 			row.projected, r.Forgotten,
-			r.Scope.Tenant, r.Scope.Project, r.Scope.EndUser, r.Scope.UserID, r.Scope.AgentID, r.Scope.RunID, topicOf(r), row.raw); err != nil {
+			r.Scope.Tenant, r.Scope.Project, r.Scope.EndUser, r.Scope.UserID, r.Scope.AgentID, r.Scope.RunID, x.topicOf(r), row.raw); err != nil {
 			return err
 		}
 	}
@@ -55,14 +55,6 @@ func expires(r *protocol.Record) any {
 		return nil
 	}
 	return nanos(r.ExpiresAt)
-}
-
-// topicOf is NULL for what is compared with nothing.
-func topicOf(r *protocol.Record) any {
-	if r.Forgotten || r.Wire != protocol.MemorySync {
-		return nil
-	}
-	return topic(r.Workspace, r.Wire, r.Scope, r.Type, r.Key)
 }
 
 // topic is what equal facts have in common, as a hash: an index of texts would
@@ -113,7 +105,7 @@ func (x *tx) replace(now row) error {
 		return fmt.Errorf("%w: record %s changes whose it is", protocol.ErrInvariant, r.ID)
 	}
 	_, err = x.exec(`UPDATE record SET expires = ?, projected = ?, forgotten = ?, topic = ?, doc = ? WHERE seq = ?`,
-		expires(r), r.Projected, r.Forgotten, topicOf(r), now.raw, seq)
+		expires(r), r.Projected, r.Forgotten, x.topicOf(r), now.raw, seq)
 	return err
 }
 

@@ -124,6 +124,9 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err := s.durable(); err != nil {
 		return nil, err
 	}
+	if err := s.tx.learn(moreTopics); err != nil {
+		return nil, err
+	}
 	reader := dsn(path, o.VFS, "busy_timeout(2000)", "query_only(ON)", "temp_store(MEMORY)")
 	if s.readers, err = sql.Open("sqlite", reader); err != nil {
 		return nil, err

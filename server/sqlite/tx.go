@@ -28,6 +28,7 @@ type tx struct {
 	grants   map[string]bool           // ids of grants that are there
 	places   map[string]bool           // workspaces that are there
 	reserved map[int64]reservation     // what a task's run holds, by the task's row
+	topics   *topics
 	last     lasts
 	pending  pending
 	touched  []func() // by the write that is going on; each forgets one thing
