@@ -29,6 +29,7 @@ func (s scrubber) clean(in string) string {
 	for _, secret := range s {
 		for _, form := range spellings(secret) {
 			found.add(in, form)
+			found.addCut(in, form)
 		}
 	}
 	return found.removed(in)
