@@ -165,6 +165,7 @@ func (s *Store) together(ws []*write, careful bool) bool {
 	}
 	if err == nil {
 		if err = x.plain("COMMIT"); err == nil {
+			s.folding.written(x, len(ws))
 			return true
 		}
 		return s.abandon(ws, err)

@@ -45,5 +45,8 @@ func Queued(s *Store, waiting int) {
 	}
 }
 
+// Folded returns when nobody moves the log. Nobody may be writing.
+func Folded(s *Store) { s.folding.going.Wait() }
+
 // Path is where the file is.
 func Path(s *Store) string { return s.path }

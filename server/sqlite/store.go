@@ -36,6 +36,7 @@ type Store struct {
 
 	queue   queue
 	tx      tx // the writer's; held by whoever leads a group
+	folding folding
 	numbers numbers
 
 	workspaces workspaces
@@ -127,6 +128,10 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err := s.tx.learn(moreTopics); err != nil {
 		return nil, err
 	}
+	if conn, err = connector.Connect(ctx); err != nil {
+		return nil, err
+	}
+	s.folding.conn = newTx(conn)
 	reader := dsn(path, o.VFS, "busy_timeout(2000)", "query_only(ON)", "temp_store(MEMORY)")
 	if s.readers, err = sql.Open("sqlite", reader); err != nil {
 		return nil, err
@@ -217,6 +222,7 @@ func (s *Store) Close() error {
 	if s.quick != nil {
 		errs = append(errs, s.quick.close())
 	}
+	errs = append(errs, s.folding.close())
 	if s.tx.conn != nil {
 		var busy int64
 		if err := s.tx.query(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy); err != nil {
@@ -233,6 +239,7 @@ func (s *Store) Close() error {
 // readers hold on to the log.
 func (s *Store) Checkpoint(ctx context.Context) error {
 	return s.queue.alone(ctx, func() error {
+		s.folding.going.Wait()
 		// Writers wait behind this, so it does not wait for readers for long.
 		if err := s.tx.plain(`PRAGMA busy_timeout = 50`); err != nil {
 			return failed(err)
