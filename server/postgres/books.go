@@ -53,6 +53,9 @@ func (b *books) delta(a protocol.Account) protocol.Balance {
 
 // post adds all entries or none.
 func (b *books) post(entries []protocol.Entry) error {
+	if len(entries) == 0 {
+		return nil // most steps have none
+	}
 	next := map[protocol.Account]protocol.Balance{}
 	open := map[string]int64{}
 	var add []protocol.Entry

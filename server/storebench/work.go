@@ -120,7 +120,8 @@ func (b *Bench) handOut(ctx context.Context, now time.Time, n int, free <-chan s
 			idle++
 		}
 		few := time.After(cooldown)
-		for enough := false; !enough && idle < min((runners+1)/2, n-done); { // half, so that claims and finishes overlap
+		// A third of them, so that neither a claim nor a finish waits for the other.
+		for enough := false; !enough && idle < min((runners+2)/3, n-done); {
 			select {
 			case <-free:
 				idle++
