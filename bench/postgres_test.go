@@ -31,10 +31,10 @@ const connections = 32
 // not ended, than River holds jobs: the figures say how many. A worker of River's
 // is free again before what it did is committed; 200 of them hold 300 to 1200 jobs
 // on the average. A runner of ours is free when its task has ended, and waits for
-// a claim before: 1200 of them hold some 500 tasks.
+// a claim before: 1800 of them hold some 900 tasks.
 const (
 	riverWorkers = 200
-	ourRunners   = 1200
+	ourRunners   = 1800
 )
 
 func onPostgres(t *testing.T) *storebench.Bench { return onDatabase(t, storebench.Database(t)) }
