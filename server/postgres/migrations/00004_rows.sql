@@ -5,24 +5,6 @@
 
 -- +goose Up
 
--- How a task stands, where a step changed nothing else of it: it counts instead
--- of what the document says, if it was written for the version of the row. A node
--- of the version before sees what the document says, and what it would write of
--- that meets no row.
-alter table tasks add column standing bytea;
-
--- Whoever reads a transition makes its id of its task and its number. The number
--- is the task's, whose row is fenced; that a run ends once holds by itself.
-alter table transitions alter column id drop not null;
-drop index transitions_of_a_task;
-create unique index transitions_end_once on transitions (task_id, run) where to_state in ('SUCCEEDED', 'FAILED');
-
--- What ends a reservation is found by that, and is there once by that.
-alter table entries drop constraint entries_pkey;
-drop index entries_listed;
-alter table entries add primary key (workspace, seq);
-create unique index entries_begin_once on entries (id) where of_id = '';
-
 create type memwrite_task as (
   id text, workspace text, kind text, state text, version bigint, attempts integer, max_attempts integer, lease_owner text, lease_token text,
   due_at bigint, committed boolean, plan_hash bytea, has_input boolean, created_at bigint, doc bytea,
@@ -30,10 +12,8 @@ create type memwrite_task as (
 
 create type memwrite_step as (
   id text, state text, version bigint, attempts integer, max_attempts integer, lease_owner text, lease_token text,
-  due_at bigint, committed boolean, plan_hash bytea, has_input boolean,
-  doc bytea, standing bytea, -- one of the two
-  old_state text, old_token text, old_version bigint, -- what the row must still be
-  place tid); -- where it is, if it is locked; all of a batch or none
+  due_at bigint, committed boolean, plan_hash bytea, has_input boolean, doc bytea,
+  old_state text, old_token text, old_version bigint); -- what the row must still be
 
 create type memwrite_entry as (
   id text, workspace text, unit text, period text, kind text, amount bigint, task_id text, run integer, of_id text, at bigint);
@@ -42,13 +22,12 @@ create type memwrite_move as (
   workspace text, unit text, period text, granted bigint, available bigint, reserved bigint, spent bigint);
 
 create type memwrite_transition as (
-  workspace text, rank bigint, task_id text, number integer, run integer, attempt integer,
+  workspace text, rank bigint, id text, task_id text, number integer, run integer, attempt integer,
   from_state text, to_state text, class text, code text, at bigint);
 
--- What is longest comes last: whoever puts it all together copies least then.
 -- +goose StatementBegin
-create function memwrite_write(dropped bytea[], droppers text[], shown text[], spaces text[], counts bigint[],
-  moves memwrite_move[], history memwrite_transition[], added memwrite_entry[], steps memwrite_step[], created memwrite_task[])
+create function memwrite_write(created memwrite_task[], steps memwrite_step[], dropped bytea[], droppers text[], shown text[],
+  added memwrite_entry[], moves memwrite_move[], spaces text[], counts bigint[], history memwrite_transition[])
 returns void language plpgsql
 -- A plan is kept while the tables grow from nothing: it goes by the keys from the start.
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -70,17 +49,10 @@ begin
       u.committed, u.plan_hash, u.has_input, u.created_at, u.doc from unnest(created) u;
   end if;
   if cardinality(steps) > 0 then
-    if steps[1].place is null then
-      update tasks t set state = u.state, version = u.version, attempts = u.attempts, max_attempts = u.max_attempts, lease_owner = u.lease_owner,
-        lease_token = u.lease_token, due_at = u.due_at, committed = u.committed, plan_hash = u.plan_hash, has_input = u.has_input, doc = coalesce(u.doc, t.doc), standing = u.standing
-        from unnest(steps) u
-        where t.id = u.id and t.state = u.old_state and t.lease_token = u.old_token and t.version = u.old_version;
-    else
-      update tasks t set state = u.state, version = u.version, attempts = u.attempts, max_attempts = u.max_attempts, lease_owner = u.lease_owner,
-        lease_token = u.lease_token, due_at = u.due_at, committed = u.committed, plan_hash = u.plan_hash, has_input = u.has_input, doc = coalesce(u.doc, t.doc), standing = u.standing
-        from unnest(steps) u
-        where t.ctid = u.place and t.id = u.id and t.state = u.old_state and t.lease_token = u.old_token and t.version = u.old_version;
-    end if;
+    update tasks t set state = u.state, version = u.version, attempts = u.attempts, max_attempts = u.max_attempts, lease_owner = u.lease_owner,
+      lease_token = u.lease_token, due_at = u.due_at, committed = u.committed, plan_hash = u.plan_hash, has_input = u.has_input, doc = u.doc
+      from unnest(steps) u
+      where t.id = u.id and t.state = u.old_state and t.lease_token = u.old_token and t.version = u.old_version;
     get diagnostics met = row_count;
     if met <> cardinality(steps) then
       perform memwrite_require(false);
@@ -118,15 +90,15 @@ begin
     if not found then
       perform memwrite_require(false);
     end if;
-    insert into transitions (workspace, position, task_id, number, run, attempt, from_state, to_state, class, code, at)
-      select u.workspace, before + u.rank, u.task_id, u.number, u.run, u.attempt, u.from_state, u.to_state, u.class, u.code, u.at
+    insert into transitions (workspace, position, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
+      select u.workspace, before + u.rank, u.id, u.task_id, u.number, u.run, u.attempt, u.from_state, u.to_state, u.class, u.code, u.at
       from unnest(history) u;
   elsif cardinality(spaces) > 1 then
     with counted as (
       update histories h set position = h.position + c.n from unnest(spaces, counts) as c(workspace, n)
       where h.workspace = c.workspace returning h.workspace, h.position - c.n as before)
-    insert into transitions (workspace, position, task_id, number, run, attempt, from_state, to_state, class, code, at)
-      select u.workspace, c.before + u.rank, u.task_id, u.number, u.run, u.attempt, u.from_state, u.to_state, u.class, u.code, u.at
+    insert into transitions (workspace, position, id, task_id, number, run, attempt, from_state, to_state, class, code, at)
+      select u.workspace, c.before + u.rank, u.id, u.task_id, u.number, u.run, u.attempt, u.from_state, u.to_state, u.class, u.code, u.at
       from unnest(history) u join counted c on c.workspace = u.workspace;
     get diagnostics met = row_count;
     if met <> cardinality(history) then
@@ -137,15 +109,25 @@ end
 $$;
 -- +goose StatementEnd
 
--- One check rather than seven, which cost more than to write a row. The function
--- is called for a row that does not pass, to say what is wrong with it.
+-- One check, whose answer is computed in one go: the server reads a check anew
+-- for each statement, and seven of them cost more than to write a row.
 -- +goose StatementBegin
-create function memwrite_unsound(state text, lease_token text, due_at bigint, attempts integer, max_attempts integer, committed boolean,
+create function memwrite_sound(state text, lease_token text, due_at bigint, attempts integer, max_attempts integer, committed boolean,
   has_plan boolean, has_input boolean)
 returns boolean language plpgsql immutable as $$
 declare
   broken text;
 begin
+  if (case state
+    when 'PENDING' then lease_token = '' and due_at is not null and has_input
+    when 'RUNNING' then lease_token <> '' and due_at is not null and has_input
+    when 'RETRYING' then lease_token = '' and due_at is not null and has_input
+    when 'SUCCEEDED' then lease_token = '' and committed and not has_input
+    when 'FAILED' then lease_token = '' and not committed
+    else false end) and attempts <= max_attempts and (not committed or has_plan)
+  then
+    return true;
+  end if;
   broken := case
     when state not in ('PENDING', 'RUNNING', 'RETRYING', 'SUCCEEDED', 'FAILED') then 'state_is_known'
     when (state = 'RUNNING') <> (lease_token <> '') then 'running_has_a_lease'
@@ -162,24 +144,9 @@ $$;
 alter table tasks
   drop constraint state_is_known, drop constraint running_has_a_lease, drop constraint live_is_due, drop constraint attempts_are_bounded,
   drop constraint committed_has_a_plan, drop constraint succeeded_is_committed, drop constraint succeeded_has_no_input,
-  add constraint task_is_sound check ((case state
-    when 'PENDING' then lease_token = '' and due_at is not null and has_input
-    when 'RUNNING' then lease_token <> '' and due_at is not null and has_input
-    when 'RETRYING' then lease_token = '' and due_at is not null and has_input
-    when 'SUCCEEDED' then lease_token = '' and committed and not has_input
-    when 'FAILED' then lease_token = '' and not committed
-    else false end and attempts <= max_attempts and (not committed or plan_hash is not null))
-    or memwrite_unsound(state, lease_token, due_at, attempts, max_attempts, committed, plan_hash is not null, has_input));
+  add constraint task_is_sound check (memwrite_sound(state, lease_token, due_at, attempts, max_attempts, committed, plan_hash is not null, has_input));
 
 -- +goose Down
-drop index entries_begin_once;
-alter table entries drop constraint entries_pkey, add primary key (id);
-create index entries_listed on entries (workspace, seq);
-drop index transitions_end_once;
-create unique index transitions_of_a_task on transitions (task_id, number);
-update transitions set id = task_id || '_' || number where id is null;
-alter table transitions alter column id set not null;
-alter table tasks drop column standing;
 alter table tasks drop constraint task_is_sound,
   add constraint state_is_known check (state in ('PENDING', 'RUNNING', 'RETRYING', 'SUCCEEDED', 'FAILED')),
   add constraint running_has_a_lease check ((state = 'RUNNING') = (lease_token <> '')),
@@ -188,6 +155,6 @@ alter table tasks drop constraint task_is_sound,
   add constraint committed_has_a_plan check (not committed or plan_hash is not null),
   add constraint succeeded_is_committed check (case state when 'SUCCEEDED' then committed when 'FAILED' then not committed else true end),
   add constraint succeeded_has_no_input check (case state when 'SUCCEEDED' then not has_input when 'FAILED' then true else has_input end);
-drop function memwrite_unsound;
-drop function memwrite_write(bytea[], text[], text[], text[], bigint[], memwrite_move[], memwrite_transition[], memwrite_entry[], memwrite_step[], memwrite_task[]);
+drop function memwrite_sound;
+drop function memwrite_write(memwrite_task[], memwrite_step[], bytea[], text[], text[], memwrite_entry[], memwrite_move[], text[], bigint[], memwrite_transition[]);
 drop type memwrite_task, memwrite_step, memwrite_entry, memwrite_move, memwrite_transition;
