@@ -76,28 +76,35 @@ func opening(path string, err error) error {
 	var e *driver.Error
 	code := 0
 	if errors.As(err, &e) {
-		code = e.Code() & 0xff
+		code = e.Code()
 	}
-	do := ""
-	switch {
-	case errors.Is(err, ErrInUse):
-		do = "stop it first, or give this one a file of its own; many nodes share a PostgreSQL database instead"
-	case errors.Is(err, ErrNewer), errors.Is(err, ErrDamaged):
-	case errors.Is(err, syscall.EROFS), code == lib.SQLITE_READONLY:
-		do = "the disk is read-only: mount it writable, or choose another file"
-	case errors.Is(err, fs.ErrPermission):
-		do = "this user may not write there: change the owner of the folder, or choose another file"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), code == lib.SQLITE_FULL:
-		do = "the disk is full: make room, or choose another file"
-	case code == lib.SQLITE_NOTADB:
-		do = "this is no SQLite file: choose another one"
-	case code == lib.SQLITE_CORRUPT:
+	if code&0xff == lib.SQLITE_CORRUPT && !errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("sqlite: %s: %w: %w; put a backup in its place", path, ErrDamaged, err)
 	}
-	if do == "" {
-		return fmt.Errorf("sqlite: %s: %w", path, err)
+	if do := remedy(err, code); do != "" {
+		return fmt.Errorf("sqlite: %s: %w: %s", path, err, do)
 	}
-	return fmt.Errorf("sqlite: %s: %w: %s", path, err, do)
+	return fmt.Errorf("sqlite: %s: %w", path, err)
+}
+
+// remedy is what to do about an error, whose code of SQLite is 0 when it is not
+// SQLite's.
+func remedy(err error, code int) string {
+	switch {
+	case errors.Is(err, ErrInUse):
+		return "stop it first, or give this one a file of its own; many nodes share a PostgreSQL database instead"
+	case errors.Is(err, ErrNewer), errors.Is(err, ErrDamaged):
+		return ""
+	case errors.Is(err, fs.ErrPermission), code == lib.SQLITE_READONLY_DIRECTORY: // the log cannot be made beside the file
+		return "this user may not write there: change the owner of the folder, or choose another file"
+	case errors.Is(err, syscall.EROFS), code&0xff == lib.SQLITE_READONLY:
+		return "the disk is read-only: mount it writable, or choose another file"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), code&0xff == lib.SQLITE_FULL:
+		return "the disk is full: make room, or choose another file"
+	case code&0xff == lib.SQLITE_NOTADB:
+		return "this is no SQLite file: choose another one"
+	}
+	return ""
 }
 
 // failed turns what SQLite says into what a store may say. A constraint stops
