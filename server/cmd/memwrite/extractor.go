@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -29,7 +31,7 @@ func (e *extractor) flags(f *pflag.FlagSet) {
 }
 
 // open gives the extractor; nil is the rules.
-func (e *extractor) open() (protocol.Extractor, error) {
+func (e *extractor) open(log *slog.Logger) (protocol.Extractor, error) {
 	o := e.options
 	if o.URL == "" {
 		if o.Model != "" || o.Key != "" || e.keyFile != "" {
@@ -54,5 +56,22 @@ func (e *extractor) open() (protocol.Extractor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--extractor-url: %w", err)
 	}
-	return m, nil
+	return told{m, log}, nil
+}
+
+// told logs why a model gave no facts: an event has the code alone, and one
+// who reads it may not be who runs the server.
+type told struct {
+	protocol.Extractor
+	log *slog.Logger
+}
+
+func (t told) Extract(ctx context.Context, in protocol.Input) ([]protocol.Fact, error) {
+	facts, err := t.Extractor.Extract(ctx, in)
+	// A failure has a text of ours, which repeats neither input nor answer; an
+	// extraction that nobody waits for any more ends with something else.
+	if f, ok := errors.AsType[*protocol.Failure](err); ok {
+		t.log.Warn("the model gave no facts", "why", f.Message, "code", f.Code, "class", f.Class)
+	}
+	return facts, err
 }

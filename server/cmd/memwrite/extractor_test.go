@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -52,10 +53,39 @@ func TestWrongExtractorsAreRefused(t *testing.T) {
 	} {
 		c, _, err := settled(t, args, nil, "")
 		if err == nil {
-			_, err = c.extract.open()
+			_, err = c.extract.open(slog.New(slog.DiscardHandler))
 		}
 		if err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("%v: says %v", args, err)
+		}
+	}
+}
+
+func TestTheLogSaysWhyAModelGaveNothing(t *testing.T) {
+	t.Parallel()
+	const input, answer = "My team ships releases every Thursday.", "an answer not to repeat"
+	for why, reply := range map[string]func(http.ResponseWriter){
+		"the endpoint refuses the key (401)": func(w http.ResponseWriter) { http.Error(w, answer, http.StatusUnauthorized) },
+		"class=invalid_output": func(w http.ResponseWriter) {
+			_, _ = io.WriteString(w, `{"choices": [{"finish_reason": "stop", "message": {"content": "`+answer+`"}}]}`)
+		},
+	} {
+		endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w) }))
+		t.Cleanup(endpoint.Close)
+		db := filepath.Join(t.TempDir(), "memwrite.db")
+		srv := start(t, "--db", db, "--extractor-url", endpoint.URL+"/v1", "--extractor-model", "small")
+		env := environment(t, db, srv.url)
+		client, err := memwrite.New(memwrite.WithFishMem(env["FISHMEM_BASE_URL"], env["FISHMEM_API_KEY"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		_, err = client.AddAndWait(t.Context(), memwrite.InferRequest{Key: memwrite.NewRef("note", "1"), Scope: memwrite.Scope{UserID: "acme"}, Content: input})
+		if err == nil {
+			t.Errorf("%s: the write succeeded", why)
+		}
+		if log := srv.log.String(); !strings.Contains(log, "the model gave no facts") || !strings.Contains(log, why) || strings.Contains(log, answer) || strings.Contains(log, input) {
+			t.Errorf("%s: the log is %s", why, log)
 		}
 	}
 }

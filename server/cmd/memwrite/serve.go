@@ -173,7 +173,7 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	if c.keys == "" && from != keysOfEnvironment && c.databaseURL != "" {
 		log.Warn("these keys are this node's own, made beside its data: every other node on the database refuses them. Give all nodes the same file with --keys", "keys", from)
 	}
-	extract, err := c.extract.open()
+	extract, err := c.extract.open(log)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (c *config) run(ctx context.Context, log *slog.Logger) (err error) {
 	// The address is taken before anything is stored: a second server fails here.
 	l, err := net.Listen("tcp", c.listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("--listen: %w; stop what has the address, or choose another", err)
 	}
 	if secure != nil {
 		l = tls.NewListener(l, secure)
