@@ -98,7 +98,7 @@ func waitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait EVENT", Short: "Wait until an inferred write has ended, and say how",
 		Long: "Wait until an inferred write has ended.\n\nExit status: 0 it SUCCEEDED; 1 it could not be asked; 2 it FAILED; 4 it had not ended when the time was over.",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: oneArgument, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the event as JSON")
@@ -190,7 +190,7 @@ func redriveCommand() *cobra.Command {
 	var wait, asJSON bool
 	cmd := &cobra.Command{
 		Use: "redrive EVENT", Short: "Run a FAILED event again, which sending its key again would not",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: oneArgument, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has ended, as `memwrite wait` does")
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait")

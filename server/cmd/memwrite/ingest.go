@@ -58,7 +58,7 @@ FISHMEM_BASE_URL and FISHMEM_API_KEY.
 Exit status: 0 all records are written; 1 the command itself failed;
 2 some records were rejected; 3 held until somebody acts (a quota, a key, a
 service that is not configured), run it again then; 4 not finished, run it again.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"jsonl", "csv"}, cobra.ShellCompDirectiveFilterFileExt

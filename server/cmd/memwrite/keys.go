@@ -165,7 +165,8 @@ func findKeys(file string, getenv func(string) string, folder string) (access, s
 	}
 	file = filepath.Join(folder, "keys.yaml")
 	if err := makeKeys(file); err != nil && !errors.Is(err, fs.ErrExist) {
-		return access{}, "", fmt.Errorf("keys cannot be made: %w; name a file with --keys", err)
+		// The keys are the first that is written in the folder of the data.
+		return access{}, "", fmt.Errorf("keys cannot be made in the folder of --db: %w; let this user write there, or choose another --db", err)
 	}
 	a, err := readKeys(file)
 	return a, file, err
@@ -215,6 +216,9 @@ func keysCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			file := filepath.Join(filepath.Dir(db), "keys.yaml")
 			raw, err := os.ReadFile(file)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("the keys cannot be read: %w; `memwrite keys` is for the user who runs `memwrite serve`", err)
+			}
 			if err != nil {
 				return fmt.Errorf("no keys yet: `memwrite serve` makes them beside its --db when it starts without --keys. When it has another --db or --listen than the usual, give `memwrite keys` the same --db, and --url with the address: %w", err)
 			}
@@ -240,7 +244,7 @@ func keysCommand() *cobra.Command {
 	cmd.Flags().StringVar(&url, "url", "http://"+defaultListen, "the `URL` of the server")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the variables as JSON")
 	cmd.AddCommand(&cobra.Command{
-		Use: "new memorysync|fishmem", Short: "Make a key and print it with its SHA-256, for a key file", Args: cobra.ExactArgs(1),
+		Use: "new memorysync|fishmem", Short: "Make a key and print it with its SHA-256, for a key file", Args: oneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if allScopes[args[0]] == nil {
 				return errors.New("want memorysync or fishmem")

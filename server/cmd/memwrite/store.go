@@ -61,7 +61,7 @@ func openStore(ctx context.Context, c *config, log *slog.Logger) (opened, error)
 	case "postgres", "postgresql":
 		return openPostgres(ctx, c, log)
 	default:
-		return opened{}, fmt.Errorf("--database-url: %q is no database this server knows", u.Scheme)
+		return opened{}, fmt.Errorf("--database-url: %q is no database this server knows: want postgres://user:password@host/database", u.Scheme)
 	}
 }
 

@@ -16,7 +16,7 @@ func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the SQLite file at one moment into a new one, while serve may be using it",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return sqlite.Backup(cmd.Context(), db, args[0])
 		},
