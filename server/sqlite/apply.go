@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -141,8 +142,9 @@ func (x *tx) row(id string) (known, error) {
 const page = 32
 
 // Claim reads due rows page by page and applies what decide makes of each in
-// the transaction that read it. A row whose write an invariant stops is passed
-// over, and the errors come back beside what was claimed behind it.
+// the transaction that read it. A row that cannot be read, or whose write an
+// invariant stops, is passed over, and the errors come back beside what was claimed
+// behind it.
 func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func(protocol.Task) (protocol.WriteSet, bool)) ([]protocol.Task, error) {
 	// Most looks find nothing, and nothing needs no transaction.
 	if at, ok, err := s.NextDue(ctx); err != nil || !ok || at.After(now) {
@@ -156,14 +158,14 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 		at, id := int64(-1<<63), ""
 		wrote := map[string]bool{} // one that is due again as it was written is the next look's
 		for len(out) < limit {
-			ts, last, err := x.due(now, at, id, min(page, limit-len(out)+4))
+			ts, broken, err := x.due(now, &at, &id, min(page, limit-len(out)+4))
 			if err != nil {
 				return err
 			}
-			if len(ts) == 0 {
+			stopped = append(stopped, broken...)
+			if len(ts)+len(broken) == 0 {
 				return nil
 			}
-			at, id = last, ts[len(ts)-1].ID
 			for _, t := range ts {
 				if len(out) == limit {
 					return nil
@@ -210,24 +212,26 @@ func (s *Store) Claim(ctx context.Context, now time.Time, limit int, decide func
 	return out, errors.Join(stopped...)
 }
 
-// due reads a page of due rows after a place, and the due time of its last.
-func (x *tx) due(now time.Time, at int64, id string, n int) (ts []protocol.Task, last int64, err error) {
-	err = x.rows(`SELECT due, seq, doc, version FROM task WHERE due <= ? AND (due, id) > (?, ?) ORDER BY due, id LIMIT ?`,
-		[]any{nanos(now), at, id, n}, func(row []driver.Value) error {
+// due reads a page of due rows after a place, which becomes that of its last. A row
+// that cannot be read holds up none behind it.
+func (x *tx) due(now time.Time, at *int64, id *string, n int) (ts []protocol.Task, broken []error, err error) {
+	err = x.rows(`SELECT due, id, seq, doc, version FROM task WHERE due <= ? AND (due, id) > (?, ?) ORDER BY due, id LIMIT ?`,
+		[]any{nanos(now), *at, *id, n}, func(row []driver.Value) error {
 			var seq, version int64
 			var raw []byte
-			for i, d := range []any{&last, &seq, &raw, &version} {
+			for i, d := range []any{at, id, &seq, &raw, &version} {
 				if err := assign(d, row[i]); err != nil {
 					return err
 				}
 			}
 			t, err := doc.Task(raw, version)
 			if err != nil {
-				return err
+				broken = append(broken, fmt.Errorf("%w: the row of task %s cannot be read", protocol.ErrInvariant, *id))
+				return nil
 			}
 			ts = append(ts, t)
 			x.know(&t, seq)
 			return nil
 		})
-	return ts, last, err
+	return ts, broken, err
 }
