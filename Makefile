@@ -138,7 +138,9 @@ bench-report: ## run the benchmarks and write docs/benchmarks.md with their figu
 
 .PHONY: bench-store
 bench-store: ## what the durable stores do beside peers, with a million tasks waiting
-	@cd bench && GOWORK=off go test . -run 'Figures$$' -count=1 -v -rounds 5 -full -timeout 30m | grep -E '^(figure|ok|FAIL|panic)|_test.go'
+	@short=0; for store in SQLite Postgres; do \
+	  (cd bench && GOWORK=off go test . -run "^Test$$store.*Figures$$" -count=1 -v -rounds 5 -full -timeout 30m | grep -E '^(figure|ok|FAIL|panic)|_test.go') || short=1; \
+	done; exit $$short
 
 .PHONY: bench-module
 bench-module: ## the module of the benchmarks, on its own
