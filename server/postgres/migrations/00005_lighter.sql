@@ -5,8 +5,7 @@
 
 -- How a task stands, where a step changed nothing else of it: it counts instead
 -- of what the document says, if it was written for the version of the row. A node
--- of the version before sees what the document says, and what it would write of
--- that meets no row.
+-- of the version before would go by the document alone: it has to be stopped first.
 alter table tasks add column standing bytea;
 
 -- Whoever reads a transition makes its id of its task and its number. The number
