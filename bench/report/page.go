@@ -25,7 +25,7 @@ var about = map[string]string{
 func page(run Run, pictures []Picture) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Benchmarks\n\n")
-	b.WriteString("Made by `make bench-report` from [figures.json](benchmarks/figures.json); do not edit. The figures of one run on one machine: a ratio says more than a time, and neither is a promise.\n\n")
+	b.WriteString("Made by `make bench-report` from [figures.json](benchmarks/figures.json); do not edit. The figures of one machine, each of one run: a ratio says more than a time, and neither is a promise.\n\n")
 	fmt.Fprintf(&b, "Taken %s on %s, %d cores, %s, %s.\n", run.Taken, run.Machine.CPU, run.Machine.Cores, run.Machine.OS, run.Machine.Go)
 	for _, p := range pictures {
 		fmt.Fprintf(&b, "\n## %s\n", p.Group.Name)
